@@ -114,7 +114,7 @@ header(11, "Bolt notice", {
 variant(12, 30, "UET", {
     { 0, 2, field("uint16", "uec.entropy", "Entropy", base.DEC) },
     { 2, 1, field("uint8", "uec.message", "Message (0: data, 1: RTS, 2: ACK, 3: NACK, 4: credit, 5: over)", base.DEC) },
-    { 3, 1, field("uint8", "uec.says", "Flags (1: answer, 2: again, 4: last, 8: CE, 16: last hop, 32: of RTS)", base.HEX) },
+    { 3, 1, field("uint8", "uec.says", "Flags (1: answer, 2: again, 4: last, 8: CE, 16: last hop, 32: of RTS, 64: pull)", base.HEX) },
     { 4, 4, field("uint32", "uec.psn", "PSN", base.DEC) },
     { 8, 4, field("uint32", "uec.cumulative", "Cumulative PSN", base.DEC) },
     { 12, 4, field("uint32", "uec.base", "Base", base.DEC) },

@@ -19,10 +19,12 @@ CLASSES = {
 # Schemes that answer no question of the matrix.
 LEFT_OUT = {
     "bfc": "a fabric's flow control: windows and queues of its hosts' rate",
+    "eqds": "a fabric's credits, over queues that trim",
     "falcon": "a fabric's control, which Swift stands for",
     "fixed-window": "constant window",
     "gcc": "calls, which move no files",
     "inrpp-attack": "an attack",
+    "ndp": "a fabric's pulls, over queues that trim",
     "scream": "calls, which move no files",
     "udp": "no congestion control",
     "uec": "a fabric's transport, over queues that trim",

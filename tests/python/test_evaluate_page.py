@@ -15,7 +15,7 @@ from midpath.schemes import shipped
 pages = script.load(ROOT / "scripts" / "evaluate_page.py")
 # A network, an attack.
 # An attack, and what is for fabrics.
-LEFT_OUT = {"bfc", "falcon", "inrpp-attack", "uec"}
+LEFT_OUT = {"bfc", "eqds", "falcon", "inrpp-attack", "ndp", "uec"}
 
 
 @pytest.fixture(scope="module")

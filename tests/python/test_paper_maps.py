@@ -15,8 +15,9 @@ PACKAGE = ROOT / "python/midpath"
 SCHEMES = CRATES / "schemes/src"
 CODE = re.compile(r"`([^`]+)`")
 HEADER = ["file", "item"]
-# Folders whose files a map names beside its own scheme's: TCP's ends are in `transport`, its controllers in `tcp`.
-BESIDE = {"tcp": [SCHEMES / "transport"]}
+# Folders whose files a map names beside its own scheme's: TCP's ends are in `transport`, its controllers in `tcp`;
+# EQDS's ends and NDP's pacer are UET's.
+BESIDE = {"tcp": [SCHEMES / "transport"], "eqds": [SCHEMES / "uec"], "ndp": [SCHEMES / "uec"]}
 # Methods that traits declare are called through the trait: their names are used, their types need not be.
 DEFINED = r"\b(?:fn|struct|enum|trait|type|const|static|pub|pub\(super\)|pub\(crate\)|def|class)\s+{}\b"
 WORD = re.compile(r"\w+")

@@ -24,6 +24,7 @@ mod calls;
 mod catalogue;
 mod dcqcn;
 pub mod describe;
+mod eqds;
 mod explicit;
 mod falcon;
 mod fcp;
@@ -35,6 +36,7 @@ mod marking;
 mod mircc;
 mod mptcp;
 mod ndn;
+mod ndp;
 pub mod params;
 mod powertcp;
 mod rcp;
@@ -61,6 +63,7 @@ const FOLDERS: &[fn() -> Catalogue] = &[
     bfc::schemes,
     bolt::schemes,
     dcqcn::schemes,
+    eqds::schemes,
     falcon::schemes,
     fcp::schemes,
     gcc::schemes,
@@ -69,6 +72,7 @@ const FOLDERS: &[fn() -> Catalogue] = &[
     mircc::schemes,
     mptcp::schemes,
     ndn::schemes,
+    ndp::schemes,
     powertcp::schemes,
     rcp::schemes,
     rpm::schemes,

@@ -37,10 +37,15 @@ impl Entropy {
         match kind {
             EntropyKind::Ecmp => Entropy::Fixed(draw(paths.into()) as u16),
             EntropyKind::Oblivious => Entropy::Oblivious(Rotation::new(paths, draw)),
-            EntropyKind::Bitmap => Entropy::Bitmap(Bitmap::new(paths, draw)),
+            EntropyKind::Bitmap => Entropy::Bitmap(Bitmap::new(paths, MOST_PENALTY, draw)),
             EntropyKind::Reps => Entropy::Reps(Reps::new(paths)),
-            EntropyKind::Mixed => Entropy::Mixed(Bitmap::new(paths, draw), VecDeque::new()),
+            EntropyKind::Mixed => Entropy::Mixed(Bitmap::new(paths, MOST_PENALTY, draw), VecDeque::new()),
         }
+    }
+
+    /// EQDS's (csg-htsim 841d9e7, `penalizePath`, `nextEntropy`): a value of which nothing good was heard is passed over once.
+    pub fn of_eqds(paths: u16, draw: &mut Draw<'_>) -> Entropy {
+        Entropy::Bitmap(Bitmap::new(paths, 1, draw))
     }
 
     /// That of the next packet (`nextEntropy`).
@@ -110,14 +115,16 @@ pub struct Bitmap {
     rotation: Rotation,
     /// How often each is passed over.
     penalties: Box<[u8]>,
+    /// `_max_penalty`.
+    most: u8,
 }
 
-/// `_max_penalty`.
+/// UET's `_max_penalty`.
 const MOST_PENALTY: u8 = 15;
 
 impl Bitmap {
-    fn new(paths: u16, draw: &mut Draw<'_>) -> Bitmap {
-        Bitmap { rotation: Rotation::new(paths, draw), penalties: vec![0; paths.into()].into() }
+    fn new(paths: u16, most: u8, draw: &mut Draw<'_>) -> Bitmap {
+        Bitmap { rotation: Rotation::new(paths, draw), penalties: vec![0; paths.into()].into(), most }
     }
 
     fn hear(&mut self, entropy: u16, feedback: Feedback) {
@@ -125,21 +132,22 @@ impl Bitmap {
             Feedback::Good => 0,
             Feedback::Marked => 1,
             Feedback::Trimmed => 4,
+            Feedback::TimedOut if self.most == 1 => 0,
             Feedback::TimedOut => MOST_PENALTY,
         };
         let own = &mut self.penalties[usize::from(entropy & (self.rotation.paths - 1))];
-        *own = (*own + penalty).min(MOST_PENALTY);
+        *own = (*own + penalty).min(self.most);
     }
 
-    /// The first value that is passed over has served a part of its penalty.
+    /// The first value that is passed over has served a part of its penalty; with EQDS each has served all of it.
     fn next(&mut self, draw: &mut Draw<'_>) -> u16 {
         let mut passed = 0;
         while self.penalties[usize::from(self.rotation.current())] > 0 {
-            if passed == 0 {
+            if passed == 0 || self.most == 1 {
                 self.penalties[usize::from(self.rotation.current())] -= 1;
             }
             passed += 1;
-            if passed > self.rotation.paths {
+            if passed > self.rotation.paths && self.most > 1 {
                 break;
             }
             self.rotation.advance(draw);

@@ -7,9 +7,6 @@ const BODY: usize = 30;
 /// A packet without payload, and what each packet has beside its payload.
 pub const SIZE: u32 = IP_HEADER + UDP_HEADER + shim_size(BODY as u32);
 
-/// Bytes of a unit of credit (`UEC_PULL_QUANTUM`).
-pub const QUANTUM: i64 = 256;
-
 /// What a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -56,7 +53,9 @@ impl PacketFlags {
     pub const LAST_HOP: PacketFlags = PacketFlags(16);
     /// An answer to [`Message::Rts`].
     pub const RTS: PacketFlags = PacketFlags(32);
-    const SOME: u8 = 63;
+    /// An ACK or NACK: it is a pull as well (NDP).
+    pub const PULL: PacketFlags = PacketFlags(64);
+    const SOME: u8 = 127;
 
     /// Whether all of `other` are there.
     pub const fn has(self, other: PacketFlags) -> bool {
@@ -94,6 +93,11 @@ pub struct UecHeader {
 }
 
 impl UecHeader {
+    /// What a host says whose end of the flow is gone.
+    pub fn closed(&self) -> UecHeader {
+        UecHeader { message: Message::Closed, psn: self.psn, entropy: self.entropy, ..UecHeader::default() }
+    }
+
     /// A datagram with this header.
     pub fn packet(&self, flow: FlowId, src: NodeId, dst: NodeId, payload: u16) -> Packet {
         let mut packet = Packet::new(flow, src, dst, IP_HEADER + UDP_HEADER + u32::from(payload));

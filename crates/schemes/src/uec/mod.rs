@@ -5,15 +5,15 @@
 //! `params.rs` (parameters), `nscc.rs` (the window), `entropy.rs` (paths), `header.rs`, `nic.rs` (a host's line),
 //! `outstanding.rs` (packets sent), `sender.rs`, `arrived.rs` (packets received), `receiver.rs`, `credits.rs` (RCCC's pacer).
 
-mod arrived;
-mod credits;
+pub(crate) mod arrived;
+pub(crate) mod credits;
 mod describe;
-mod entropy;
-mod header;
-mod nic;
+pub(crate) mod entropy;
+pub(crate) mod header;
+pub(crate) mod nic;
 mod nscc;
-mod outstanding;
-mod params;
+pub(crate) mod outstanding;
+pub(crate) mod params;
 mod receiver;
 mod sender;
 #[cfg(test)]
@@ -26,8 +26,10 @@ use midpath_core::roles::{self, Accept, Endpoint, FlowSpec, Names, Network, Tran
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
+use credits::Rules;
 pub(crate) use describe::schemes;
-use header::{Message, SIZE, UecHeader};
+use header::{SIZE, UecHeader};
+use params::Profile;
 pub use params::UecParams;
 use receiver::Receiver;
 use sender::Sender;
@@ -54,15 +56,15 @@ impl roles::Scheme for Scheme {
         Ok(Some(Arc::new(Scheme { name: self.name.clone(), params })))
     }
     fn transport(&self) -> Option<Arc<dyn Transport>> {
-        Some(Arc::new(Uec(self.params)))
+        Some(Arc::new(Uec(Profile { params: self.params, rules: Rules::Rccc })))
     }
     fn network(&self) -> Option<Arc<dyn Network>> {
         None
     }
 }
 
-/// UET's flows.
-struct Uec(UecParams);
+/// UET's flows, and EQDS's.
+pub(crate) struct Uec(pub(crate) Profile);
 
 impl Transport for Uec {
     fn headers(&self) -> u32 {
@@ -81,8 +83,6 @@ impl Transport for Uec {
     /// A flow that is over here has all of its data: what comes late is acknowledged. Ours: HTSIM's receivers stay.
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         let asked = packet.header::<UecHeader>().filter(|header| !header.message.answers())?;
-        let answer =
-            UecHeader { message: Message::Closed, psn: asked.psn, entropy: asked.entropy, ..UecHeader::default() };
-        Some(answer.packet(packet.flow, packet.dst, packet.src, 0))
+        Some(asked.closed().packet(packet.flow, packet.dst, packet.src, 0))
     }
 }

@@ -4,6 +4,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
+use super::credits::Rules;
 use super::nscc::Constants;
 use crate::params::require;
 
@@ -118,5 +119,24 @@ impl UecParams {
         let rtt = self.rtt();
         let target = if self.trimming { Time((rtt.0 as f64 * 0.75) as u64) } else { rtt };
         Constants::new(rtt, self.target_delay.unwrap_or(target), self.qa_gate.into(), rate, mtu, mss)
+    }
+}
+
+/// What both ends of a flow go by.
+#[derive(Debug, Clone, Copy)]
+pub struct Profile {
+    /// The parameters.
+    pub params: UecParams,
+    /// Whose rules credit goes by.
+    pub rules: Rules,
+}
+
+impl Profile {
+    /// The window that credit begins with.
+    pub fn window(&self, cwnd: i64, mtu: u32) -> i64 {
+        match self.rules {
+            Rules::Eqds(packets) => i64::from(packets) * i64::from(mtu),
+            Rules::Rccc | Rules::Ndp => cwnd,
+        }
     }
 }

@@ -5,10 +5,10 @@ use midpath_core::roles::{Delivery, Endpoint, EndpointCtx, FlowReport, Half};
 use midpath_core::units::Rate;
 
 use super::arrived::Arrived;
-use super::credits::{Demand, Pacer};
+use super::credits::{Demand, Pacer, Rules};
 use super::header::{Message, PacketFlags, SIZE, UecHeader};
 use super::nic::Nic;
-use super::params::UecParams;
+use super::params::Profile;
 
 /// An ACK is due after so many bytes (`_bytes_unacked_threshold`).
 const UNACKNOWLEDGED: u32 = 16_384;
@@ -25,12 +25,13 @@ pub struct Receiver {
     /// The number of the message's last packet.
     last: Option<u32>,
     delivery: Delivery,
+    rules: Rules,
     /// With credits: what the sender asks for and has.
     demand: Option<Demand>,
 }
 
 impl Receiver {
-    pub fn new(to: NodeId, params: &UecParams) -> Receiver {
+    pub fn new(to: NodeId, profile: &Profile) -> Receiver {
         Receiver {
             to,
             arrived: Arrived::default(),
@@ -39,7 +40,8 @@ impl Receiver {
             ack_request: false,
             last: None,
             delivery: Delivery::default(),
-            demand: params.cc.has_credits().then(Demand::default),
+            rules: profile.rules,
+            demand: profile.params.cc.has_credits().then(Demand::default),
         }
     }
 
@@ -76,7 +78,18 @@ impl Receiver {
         if let Some(demand) = &mut self.demand
             && demand.ask(header.base)
         {
-            Pacer::request(flow, demand, ctx);
+            Pacer::request(self.rules, flow, demand, ctx);
+        }
+    }
+
+    /// What was cut or lost will be sent again, whatever was asked for: EQDS's senders of such come first.
+    fn ask_again(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let (flow, rules) = (self.key(ctx), self.rules);
+        let packet = ctx.links.first().map_or(0, |link| link.mtu);
+        match (&mut self.demand, rules) {
+            (Some(demand), Rules::Eqds(_)) => Pacer::request_again(rules, flow, demand, packet, ctx),
+            (Some(demand), _) if !demand.is_active() => Pacer::request(rules, flow, demand, ctx),
+            _ => {}
         }
     }
 
@@ -91,11 +104,7 @@ impl Receiver {
             .with(PacketFlags::CE, packet.ecn == Ecn::Ce);
         let (psn, entropy, received) = (header.psn, header.entropy, self.received);
         self.answer(UecHeader { entropy, message: Message::Nack, flags, psn, received, ..UecHeader::default() }, ctx);
-        // It will be sent again, whatever was asked for.
-        let flow = self.key(ctx);
-        if let Some(demand) = self.demand.as_mut().filter(|demand| !demand.is_active()) {
-            Pacer::request(flow, demand, ctx);
-        }
+        self.ask_again(ctx);
     }
 
     /// `processData`, and `processRts` of what carries none.
@@ -106,6 +115,9 @@ impl Receiver {
         let first = self.received == 0 && self.delivery.bytes() == 0;
         self.accepted += packet.size;
         self.ask(header, ctx);
+        if rts && matches!(self.rules, Rules::Eqds(_)) {
+            self.ask_again(ctx);
+        }
         if self.arrived.has(header.psn) || !self.arrived.add(header.psn) {
             self.accepted = 0;
             return self.acknowledge(header, marked, flags, ctx);
@@ -151,7 +163,7 @@ impl Endpoint for Receiver {
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         let flow = self.key(ctx);
         let Some(demand) = &mut self.demand else { return };
-        if let Some(granted) = Pacer::turn(flow, demand, ctx) {
+        if let Some(granted) = Pacer::turn(self.rules, flow, demand, ctx) {
             let (message, (base, entropy)) = (Message::Pull, granted);
             self.answer(UecHeader { message, base, entropy, ..UecHeader::default() }, ctx);
         }

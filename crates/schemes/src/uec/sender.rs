@@ -5,18 +5,19 @@ use midpath_core::rng::below;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
 use midpath_core::units::{Rate, Time};
 
-use super::credits::Credit;
+use super::credits::{Credit, Rules};
 use super::entropy::{Entropy, Feedback};
 use super::header::{Message, PacketFlags, SIZE, UecHeader};
 use super::nic::{Nic, Turn};
 use super::nscc::{Answer, Constants, Nscc};
 use super::outstanding::Outstanding;
-use super::params::UecParams;
+use super::params::{Profile, UecParams};
 
 /// The active end.
 pub struct Sender {
     to: NodeId,
     params: UecParams,
+    rules: Rules,
     mtu: u32,
     rate: Rate,
     /// Where payload ends, and how far it is sent.
@@ -33,16 +34,20 @@ pub struct Sender {
     entropy: Option<Entropy>,
     /// When an answer was last asked for without data.
     last_rts: Option<Time>,
+    /// When something was heard, or asked for because nothing was; how often since the last pull.
+    heard: Time,
+    asked: u8,
     /// Whether it waits for its turn at the host's line.
     in_line: bool,
     report: FlowReport,
 }
 
 impl Sender {
-    pub fn new(flow: &FlowSpec, params: &UecParams) -> Sender {
+    pub fn new(flow: &FlowSpec, profile: &Profile) -> Sender {
         Sender {
             to: flow.dst,
-            params: *params,
+            params: profile.params,
+            rules: profile.rules,
             mtu: flow.mtu.clamp(SIZE + 1, SIZE + u32::from(u16::MAX)).min(u16::MAX.into()),
             rate: Rate::ZERO,
             end: flow.size.map_or(u64::MAX, |size| size.0),
@@ -55,6 +60,8 @@ impl Sender {
             credit: None,
             entropy: None,
             last_rts: None,
+            heard: Time::ZERO,
+            asked: 0,
             in_line: false,
             report: FlowReport::default(),
         }
@@ -100,9 +107,10 @@ impl Sender {
         if self.may_send() {
             match ctx.shared.get::<Nic>().ask(flow, &mut self.in_line, ctx.now) {
                 Turn::Now => {
-                    self.send_next(ctx);
+                    let sent = self.send_next(ctx);
                     Nic::leave(flow, &mut self.in_line, ctx);
-                    if self.may_send()
+                    if sent
+                        && self.may_send()
                         && let Turn::At(at) = ctx.shared.get::<Nic>().ask(flow, &mut self.in_line, ctx.now)
                     {
                         wake = wake.min(at);
@@ -116,36 +124,50 @@ impl Sender {
         }
         if let Some((sent, _)) = self.outstanding.oldest() {
             wake = wake.min(sent.saturating_add(self.params.timeout()));
+        } else if self.waits_for_credit() {
+            wake = wake.min(self.asks_at());
         }
         ctx.set_timer(wake);
     }
 
-    /// `sendPacket`.
-    fn send_next(&mut self, ctx: &mut EndpointCtx<'_>) {
+    /// Whether nothing is on its way that could time out, so that a lost pull would not be missed.
+    fn waits_for_credit(&mut self) -> bool {
+        self.credit.is_some() && !self.in_line && self.outstanding.oldest().is_none()
+    }
+
+    /// When a pull is taken for lost: each time after twice as long, for others may have their turns.
+    fn asks_at(&self) -> Time {
+        self.heard.saturating_add(Time(self.params.timeout().0.saturating_mul(1 << self.asked)))
+    }
+
+    /// `sendPacket`; whether one was sent.
+    fn send_next(&mut self, ctx: &mut EndpointCtx<'_>) -> bool {
         let size = self.next_size();
+        if self.credit.as_mut().is_some_and(|credit| !credit.spend(size.into())) {
+            return false;
+        }
         let entropy = self.next_entropy(ctx);
         ctx.shared.get::<Nic>().sends(size, self.rate, ctx.now);
-        if let Some(credit) = &mut self.credit {
-            credit.spend(size.into());
-        }
         let header = UecHeader { entropy, ..UecHeader::default() };
         if let Some(psn) = self.outstanding.queued() {
-            let Some(record) = self.outstanding.send_again(psn, entropy, ctx.now) else { return };
+            let Some(record) = self.outstanding.send_again(psn, entropy, ctx.now) else { return false };
             self.in_flight += i64::from(record.bytes);
             self.report.retransmitted += u64::from(record.payload > 0);
             let message = if record.payload > 0 { Message::Data } else { Message::Rts };
             let flags = PacketFlags::ACK_REQUEST.with(PacketFlags::AGAIN, true);
-            return self.emit(UecHeader { psn, message, flags, ..header }, (record.at, record.payload), ctx);
+            self.emit(UecHeader { psn, message, flags, ..header }, (record.at, record.payload), ctx);
+            return true;
         }
         let (psn, at, payload) = (self.outstanding.next(), self.progress, (size - SIZE) as u16);
         self.progress += u64::from(payload);
         self.in_flight += i64::from(size);
         let full = |(nscc, _): &(Nscc, Constants)| self.in_flight + i64::from(size) >= nscc.cwnd;
-        let spent = self.credit.as_ref().is_some_and(|credit| !credit.is_there());
+        let spent = self.credit.as_ref().is_some_and(Credit::is_spent);
         let request = self.progress == self.end || spent || self.window.as_ref().is_some_and(full);
         self.outstanding.send(at, payload, size, entropy, ctx.now);
         let flags = PacketFlags::default().with(PacketFlags::ACK_REQUEST, request);
         self.emit(UecHeader { psn, flags, ..header }, (at, payload), ctx);
+        true
     }
 
     /// Puts a packet on its way.
@@ -154,7 +176,12 @@ impl Sender {
         let cwnd = self.window.as_ref().map(|(nscc, _)| nscc.cwnd);
         let waiting = ctx.shared.get::<Nic>().waiting();
         if let Some(credit) = &mut self.credit {
-            header.base = credit.target(backlog, again, cwnd, waiting, self.mtu.into());
+            // EQDS's `sendRtxPacket` and `sendRTS` ask for what was asked for before.
+            let fresh = self.rules == Rules::Rccc || payload > 0 && !header.flags.has(PacketFlags::AGAIN);
+            header.base = match fresh {
+                true => credit.target(backlog, again, cwnd, waiting, self.mtu.into()),
+                false => credit.last_target(),
+            };
         }
         let last = at + u64::from(payload) == self.end && (payload > 0 || header.flags.has(PacketFlags::AGAIN));
         header.flags = header.flags.with(PacketFlags::LAST, last);
@@ -169,7 +196,12 @@ impl Sender {
     fn next_entropy(&mut self, ctx: &mut EndpointCtx<'_>) -> u16 {
         let (kind, paths) = (self.params.entropy, self.params.paths);
         let mut draw = |n: u32| below(ctx.rng, n.into()) as u32;
-        self.entropy.get_or_insert_with(|| Entropy::new(kind, paths, &mut draw)).next(&mut draw)
+        let rules = self.rules;
+        let entropy = self.entropy.get_or_insert_with(|| match rules {
+            Rules::Eqds(_) => Entropy::of_eqds(paths, &mut draw),
+            Rules::Rccc | Rules::Ndp => Entropy::new(kind, paths, &mut draw),
+        });
+        entropy.next(&mut draw)
     }
 
     fn hear(&mut self, entropy: u16, feedback: Feedback, now: Time) {
@@ -212,7 +244,8 @@ impl Sender {
     /// `processNack`.
     fn on_nack(&mut self, header: &UecHeader, ctx: &mut EndpointCtx<'_>) {
         let Some(record) = self.outstanding.on_its_way(header.psn).copied() else { return };
-        let last_hop = header.flags.has(PacketFlags::LAST_HOP);
+        // EQDS's path is to blame wherever it was trimmed.
+        let last_hop = header.flags.has(PacketFlags::LAST_HOP) && self.rules == Rules::Rccc;
         if let Some((nscc, constants)) = &mut self.window {
             nscc.update_base_rtt(ctx.now.saturating_sub(record.sent).0, constants);
             let answer = Answer { now: ctx.now.0, bytes: record.bytes.into(), in_flight: self.in_flight };
@@ -250,6 +283,12 @@ impl Sender {
             if waits && self.credit.is_some() || !self.may_send() {
                 self.send_rts(ctx);
             }
+        }
+        // Ours: HTSIM's senders wait for ever.
+        if self.waits_for_credit() && self.asks_at() <= ctx.now {
+            (self.heard, self.asked) = (ctx.now, (self.asked + 1).min(8));
+            self.report.timeouts += 1;
+            self.send_rts(ctx);
         }
     }
 
@@ -291,10 +330,13 @@ impl Sender {
 
 impl Endpoint for Sender {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.heard = ctx.now;
         self.rate = ctx.links.first().map_or(Rate::ZERO, |link| link.rate);
         let constants = self.params.constants(self.rate, self.mtu, self.mtu - SIZE);
         let nscc = Nscc::new(&constants);
-        self.credit = self.params.cc.has_credits().then(|| Credit::new(nscc.cwnd));
+        let profile = Profile { params: self.params, rules: self.rules };
+        self.credit =
+            self.params.cc.has_credits().then(|| Credit::new(self.rules, profile.window(nscc.cwnd, self.mtu)));
         self.window = self.params.cc.has_window().then_some((nscc, constants));
         if self.end == 0 {
             self.send_end(ctx);
@@ -303,10 +345,12 @@ impl Endpoint for Sender {
     }
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<UecHeader>() else { return };
+        self.heard = ctx.now;
         match header.message {
             Message::Ack => self.on_ack(&header, ctx),
             Message::Nack => self.on_nack(&header, ctx),
             Message::Pull => {
+                self.asked = 0;
                 self.stop_speculating();
                 if let Some(credit) = &mut self.credit {
                     credit.grant(header.base);

@@ -7,9 +7,9 @@ use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
 use super::arrived::Arrived;
-use super::credits::Credit;
+use super::credits::{Credit, Rules};
 use super::entropy::{Entropy, Feedback};
-use super::header::{Message, PacketFlags, QUANTUM, SIZE, UecHeader};
+use super::header::{Message, PacketFlags, SIZE, UecHeader};
 use super::nscc::{Answer, Constants, Nscc};
 use super::outstanding::Outstanding;
 use super::params::{EntropyKind, UecParams};
@@ -113,7 +113,7 @@ fn a_flow_takes_one_path_or_all() {
 }
 
 fn headers() -> impl Strategy<Value = UecHeader> {
-    (any::<u16>(), 0usize..6, 0u8..64, any::<[u32; 4]>(), any::<u64>(), any::<u16>()).prop_map(
+    (any::<u16>(), 0usize..6, 0u8..128, any::<[u32; 4]>(), any::<u64>(), any::<u16>()).prop_map(
         |(entropy, message, flags, [psn, cumulative, base, received], bitmap, out_of_order)| {
             let message =
                 [Message::Data, Message::Rts, Message::Ack, Message::Nack, Message::Pull, Message::Closed][message];
@@ -245,7 +245,8 @@ proptest! {
     #[test]
     fn credit_is_at_most_a_window(steps in prop::collection::vec((0u32..3000, 0i64..9000, any::<bool>()), 0..60)) {
         let most = 225_000;
-        let mut credit = Credit::new(most);
+        let quantum = Rules::Rccc.quantum();
+        let mut credit = Credit::new(Rules::Rccc, most);
         for (pull, spent, answered) in steps {
             credit.grant(pull);
             if credit.is_there() {
@@ -256,7 +257,7 @@ proptest! {
             }
             prop_assert!(credit.bytes() <= most && credit.bytes() > -9000);
             let target = credit.target(1 << 40, 0, None, 1, 4150);
-            prop_assert!(i64::from(target) * QUANTUM <= most + i64::from(pull.max(3000)) * QUANTUM + 9000 + QUANTUM);
+            prop_assert!(i64::from(target) * quantum <= most + i64::from(pull.max(3000)) * quantum + 9000 + quantum);
         }
     }
 }

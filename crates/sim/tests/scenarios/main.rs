@@ -16,6 +16,7 @@ mod causality;
 
 mod closed_forms;
 mod common;
+mod credits;
 mod datagrams;
 mod deploy;
 mod determinism;

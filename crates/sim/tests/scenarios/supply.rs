@@ -11,7 +11,7 @@ use crate::common::{CARRIERS, cases, refused, run_plain, same_with_threads_and_a
 
 /// Who fetches, who moves messages that are there, and who is no transfer: their flows have no application that writes, or an
 /// encoder behind it.
-const OTHERS: [&str; 5] = ["gcc", "mircc", "ndn", "scream", "uec"];
+const OTHERS: [&str; 7] = ["eqds", "gcc", "mircc", "ndn", "ndp", "scream", "uec"];
 /// Those that begin again with the initial window after a pause longer than the timeout (RFC 5681, §4.1).
 const RESTARTS: [&str; 6] = ["newreno", "cubic", "cubic+rpm", "dctcp", "prague", "mptcp"];
 /// Those that are for racks, and start at their host's rate or come to it: their windows are of that.
