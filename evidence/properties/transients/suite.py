@@ -6,10 +6,11 @@ There are four classes. In `changes` (changes.py) flows join and leave, and link
 1,000 times unlike. All run on a dumbbell with access links of 1 Gbps. A scenario follows from its class and number
 alone. Each is run as it stands with each scheme, at its defaults. What a port may hold in all is the queue's limit for
 every scheme; INRPP makes its buffer, its cache and the partition of other traffic of it. Prague and DCQCN have the
-queues that mark which they have in the matrix.
+queues that mark which they have in the matrix, UEC those that trim, a tenth of which is for packets without payload.
+BFC's ports share a router's memory by where packets came in, not by where they leave.
 
-No bound is laxer for a scheme that is made for data centres, or for networks that lose nothing: PowerTCP, TIMELY, Swift
-and DCQCN are run in all classes. `racks` is where their own texts place them.
+No bound is laxer for a scheme that is made for data centres, or for networks that lose nothing: PowerTCP, TIMELY,
+Swift, DCQCN, Falcon, UEC and BFC are run in all classes. `racks` is where their own texts place them.
 
 The bounds of all:
 
@@ -63,6 +64,9 @@ SCHEMES = (
     "bolt",
     "bbr",
     "prague",
+    "falcon",
+    "uec",
+    "bfc",
     "fcp",
     "inrpp",
     "mircc",
