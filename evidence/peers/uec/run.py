@@ -267,7 +267,7 @@ def theirs(case: Case, files: tuple[Path, Path], checkout: Path, seed: int = SEE
     binary = checkout / "htsim/sim/build/datacenter/htsim_uec"
     with tempfile.TemporaryDirectory() as folder:
         command = [str(binary), *case.htsim(*files, seed), "-o", str(Path(folder) / "log")]
-        return measured(command, finished)
+        return measured(command, finished, folder)
 
 
 def finished(said: str) -> dict[str, Any]:
@@ -277,11 +277,11 @@ def finished(said: str) -> dict[str, Any]:
     return {"tail_us": max(ends), "first_us": min(ends), "again": again, "flows": len(ends)}
 
 
-def measured(command: list[str], read: Any) -> dict[str, Any]:
+def measured(command: list[str], read: Any, folder: str | None = None) -> dict[str, Any]:
     """A command's CPU time and memory, and what it says."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said, tempfile.TemporaryFile("w+", encoding="utf-8") as why:
-        child = subprocess.Popen(command, stdout=said, stderr=why, text=True)
+        child = subprocess.Popen(command, stdout=said, stderr=why, text=True, cwd=folder)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)

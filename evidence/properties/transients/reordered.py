@@ -29,7 +29,7 @@ import midpath
 from midpath import Result, markdown
 from midpath.stats import estimate
 
-SCHEMES = ("newreno", "cubic", "dctcp", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "falcon", "bfc", "hpcc", "rcp")
+SCHEMES = ("newreno", "cubic", "dctcp", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "hpcc", "rcp")
 FAMILIES, LOSSY = ("line", "chain"), "lossy"
 LEAST = {"quarter": 0.9, "round trip": 0.5}
 SEEDS = (1, 2, 3)

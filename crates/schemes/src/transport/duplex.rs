@@ -33,7 +33,7 @@ impl<K: AssistedConfig> BothWays<K> {
         if settings.answers_apart() {
             settings.reflect = settings.reflect_apart.or(settings.reflect);
         }
-        BothWays(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone() })
+        BothWays(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone(), ..*tcp })
     }
 
     fn active(&self, flow: &FlowSpec) -> Duplex<K::Controller> {
