@@ -26,6 +26,7 @@ SUITES = {
     "transients": ("transients.suite", "transients/RESULTS.md"),
     "falls": ("transients.falls", "transients/FALLS.md"),
     "reordered": ("transients.reordered", "transients/REORDERED.md"),
+    "balancers": ("transients.balancers", "transients/BALANCERS.md"),
     "sprayed": ("transients.sprayed", "transients/SPRAYED.md"),
     "fcp-edges": ("fcp.edges", "fcp/EDGES.md"),
     "fcp-ends": ("fcp.ends", "fcp/ENDS.md"),

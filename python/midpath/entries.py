@@ -16,24 +16,26 @@ CLASSES = {
     QUEUES: "hosts, over queues that mark or drop early",
     MIDPATH: "routers take part",
 }
-# Schemes that answer no question of the matrix.
+# Schemes that answer no question of the matrix. Those of fabrics were measured on slow links
+# (evidence/properties/transients/EXPLAINED.md).
 LEFT_OUT = {
-    "bfc": "a fabric's flow control: windows and queues of its hosts' rate",
+    "bfc": "windows of its hosts' rate: on a slower link timeouts repeat all that waits, and nothing new arrives",
     "eqds": "a fabric's credits, over queues that trim",
-    "falcon": "a fabric's control, which Swift stands for",
+    "falcon": "a target of 25 us, below a packet's time on slow links, which idle; Swift stands for it",
     "fixed-window": "constant window",
     "gcc": "calls, which move no files",
     "inrpp-attack": "an attack",
     "ndp": "a fabric's pulls, over queues that trim",
     "scream": "calls, which move no files",
     "udp": "no congestion control",
-    "uec": "a fabric's transport, over queues that trim",
+    "uec": "a window of a packet at least, over queues that trim: many flows flood a slow link",
 }
 # The queues that a scheme is made for, where its runs would have plain ones.
 # DCQCN's marks go by the queue's length now, and all packets are marked above `max` (§5.2 of its paper).
 MADE_FOR: Mapping[str, dict[str, Any]] = {
     "prague": {"kind": "dualpi2"},
     "dcqcn": {"kind": "red", "max_p": "1 %", "weight": "100 %", "gentle": False},
+    "uec": {"kind": "trim"},
 }
 # A transport that marks reach, over queues or a network that mark.
 WITH_ECN = {"cubic": {"schemes.cubic.ecn": True}, "newreno": {"schemes.newreno.ecn": True}}

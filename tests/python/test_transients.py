@@ -118,6 +118,65 @@ def test_ports_of_all_schemes_have_the_same_memory(suite, of, number):
         assert has == pytest.approx(bytes_in_all, rel=0.01), scheme
 
 
+def test_fabrics_transports_run_in_racks_with_the_same_memory(suite):
+    scene = suite.CLASSES["racks"](90001)
+    assert [suite.text(suite.CLASSES["changes"](1), scheme, "") is None for scheme in suite.FABRICS] == [
+        False,
+        True,
+        True,
+    ]
+    bytes_in_all = scene.queue / 1e3 * scene.rate * 1e6 / 8
+    for scheme in suite.FABRICS:
+        text = suite.text(scene, scheme, "", 0.1)
+        rows = [row for row in midpath.run(text).run["equipment"] if row["at"] == "routers"]
+        has = min(row["queue_bytes"][0] for row in rows)
+        share = float(re.search(r'^limit = "([\d.]+) ms"', text, re.MULTILINE)[1]) / scene.queue
+        headers = re.search(r'^header_limit = "([\d.]+) ms"', text, re.MULTILINE)
+        share += float(headers[1]) / scene.queue if headers else 0.0
+        assert share == pytest.approx(1.0) and has == pytest.approx(bytes_in_all * (0.9 if headers else 1.0), rel=0.01)
+
+
+def test_the_page_of_fabrics_transports_has_their_classes(suite):
+    page = (FOLDER / "FABRICS.md").read_text(encoding="utf-8")
+    found = set(re.findall(r"^## (\w+)$|^\| (\w+) \| \d+ of 40 \|", page, re.MULTILINE))
+    assert {name for name, _ in found if name} == {name.capitalize() for name in suite.CLASSES}
+    assert {scheme for _, scheme in found if scheme} == {suite.BASE, *suite.FABRICS}
+
+
+BALANCED = (("leaf-spine", 3), ("others", 5))
+
+
+@RUNS
+@pytest.mark.parametrize(("family", "number"), BALANCED)
+def test_balancers_keep_their_bounds_while_things_change(family, number):
+    balancers = script.suite("transients.balancers")
+    suite, scene = balancers.SUITE, balancers.draw(family, number)
+    base = suite.played(family, number, balancers.FLOW)
+    for ecmp in balancers.ECMP:
+        assert suite.failures(scene, suite.played(family, number, ecmp), base) == {}, ecmp
+
+
+def test_what_a_balancer_may_not_do_is_found():
+    balancers = script.suite("transients.balancers")
+    scenes = [balancers.draw(family, number) for family in balancers.SUITE.families for number in range(1, 101)]
+    for of, drawn in (("event", balancers.EVENTS), ("traffic", balancers.TRAFFIC), ("transport", balancers.TRANSPORTS)):
+        assert all(sum(getattr(scene, of) == one for scene in scenes) > 20 for one in drawn), of
+    base = balancers.Found(last=4.0, again=0.05, lost=0.01, unended=0, wrong=0, uneven=1.0)
+    assert balancers.SUITE.failures(scenes[0], replace(base, last=7.9, again=0.24, uneven=1.2), base) == {}
+    bad = replace(base, last=8.1, again=0.26, unended=1, wrong=1, uneven=1.3)
+    assert set(balancers.SUITE.failures(scenes[0], bad, base)) == {"unended", "wrong", "slower", "again", "uneven"}
+
+
+def test_the_page_counts_every_balancer_in_every_scene():
+    balancers = script.suite("transients.balancers")
+    page = (FOLDER / "BALANCERS.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w-]+) \| (\w+) \| (\d+) of (\d+) \|", page, re.MULTILINE)
+    assert [row[:2] for row in rows] == [(of, ecmp) for of in balancers.SUITE.families for ecmp in balancers.ECMP]
+    assert {row[3] for row in rows} == {"100"}
+    misses = re.findall(r"^- \d+: ", page, re.MULTILINE)
+    assert len(misses) == sum(int(row[3]) - int(row[2]) for row in rows)
+
+
 def test_the_page_counts_every_scheme_in_every_scenario_of_every_class(suite):
     page = (FOLDER / "RESULTS.md").read_text(encoding="utf-8")
     first, last = map(int, re.search(r"^Midpath [^,]+, scenarios (\d+) to (\d+) of", page, re.MULTILINE).groups())

@@ -2,9 +2,12 @@
 
     HTSIM=~/HTSIM python evidence/peers/uec/run.py                 # Midpath's 15, printed
     HTSIM=~/HTSIM python evidence/peers/uec/run.py --beside --write   # HTSIM's beside them, and the page
+    HTSIM=~/HTSIM python evidence/peers/uec/run.py --only 400g-64 --draws 10 --write   # both with other seeds
+    HTSIM=~/HTSIM python evidence/peers/uec/run.py --only 400g-64 --draws 10 --hosts 1024 --write   # the same, smaller
 
 HTSIM names a checkout of spcl/HTSIM at 8a33f33: its topologies (`.topo`) and connections (`.cm`) are read as they are.
-With `--beside` its `htsim_uec` runs, too, which has to be built (README.md). `--only 400g-32` runs one.
+With `--beside` its `htsim_uec` runs, too, which has to be built (README.md). `--only 400g-32` runs one; results are
+kept case by case. `--draws` tells a difference from a draw: both with as many seeds, tails' means and intervals.
 
 The tolerance was fixed before the first run (TOLERANCE): 5 % of the committed tail. HTSIM counts until the sender has
 the last ACK, so the ACK's way back without queues is added to ours.
@@ -14,21 +17,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import midpath
+from midpath import markdown
+from midpath.stats import estimate
 
 HERE = Path(__file__).parent
 TOLERANCE = 0.05
 REVISION = "8a33f33"
 MTU, ACK = 4150, 64
 HOSTS, RACK, LEAVES = 8192, 64, 128
+# HTSIM's own, of which the committed runs say nothing.
+SEED = 13
 DELAY_US = 1.0
 PATHS = (32, 64, 128)
 # Rate in Gbps, oversubscription, failed links of each leaf (one spine at a quarter of its rate): the committed tails in
@@ -83,13 +93,14 @@ class Case:
         """An ACK's way back over a link."""
         return DELAY_US + 8 * ACK / self.gbps / 1000
 
-    def htsim(self, topo: Path, flows: Path) -> list[str]:
+    def htsim(self, topo: Path, flows: Path, seed: int = SEED) -> list[str]:
         """The committed run's command."""
         low, high = self.marks
         more = ["-failed", str(self.failed)] if self.failed else []
         numbers = ["-paths", str(self.paths), "-linkspeed", f"{self.gbps}000", "-q", str(self.queue)]
         numbers += ["-ecn", str(low), str(high), "-cwnd", str(3 * self.gbps // 8), *more]
-        return ["-tm", str(flows), "-end", "1000", *numbers, "-topo", str(topo), "-sender_cc_only"]
+        runs = ["-end", "1000", "-seed", str(seed)]
+        return ["-tm", str(flows), *runs, *numbers, "-topo", str(topo), "-sender_cc_only"]
 
     def files(self, checkout: Path) -> tuple[Path, Path]:
         """HTSIM's topology and its connections."""
@@ -98,9 +109,8 @@ class Case:
         topo = folder / "topologies" / f"leaf_spine_8192_{self.gbps}g{over}.topo"
         return topo, folder / "connection_matrices/perm_8192n_8192c_1MB.cm"
 
-    def scenario(self, checkout: Path) -> str:
+    def scenario(self, topo: Path, flows: Path) -> str:
         """The same as a scenario of ours."""
-        topo, flows = self.files(checkout)
         low, high = self.marks
 
         def queue(share: int) -> str:
@@ -151,41 +161,86 @@ def main() -> None:
     parser.add_argument("--only", help="cases whose name begins so")
     parser.add_argument("--seed", type=int, default=1, help="(1)")
     parser.add_argument("--beside", action="store_true", help="run HTSIM, too")
+    parser.add_argument("--draws", type=int, help="run both with seeds 1 to N")
+    parser.add_argument("--hosts", type=int, default=HOSTS, help="with --draws: in racks of 64, a permutation of ours")
     parser.add_argument("--write", action="store_true", help="write RESULTS.md and results.json")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if "HTSIM" not in os.environ:
         parser.error("HTSIM must name a checkout of spcl/HTSIM (README.md)")
     checkout = Path(os.environ["HTSIM"])
-    if asked.one:
-        print(json.dumps(ours(next(case for case in CASES if case.name == asked.one), checkout, asked.seed)))
-        return
-    kept = json.loads((HERE / "results.json").read_text(encoding="utf-8")) if (HERE / "results.json").exists() else {}
-    for case in CASES:
-        if case.name.startswith(asked.only or ""):
-            row = kept.setdefault(case.name, {})
-            row["midpath"] = alone(case, asked.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            if not case.name.startswith(asked.only or ""):
+                continue
+            files = case.files(checkout) if asked.hosts == HOSTS else smaller(case, checkout, asked.hosts, Path(folder))
+            if asked.one:
+                print(json.dumps(ours(case, files, asked.seed)))
+                return
+            if asked.draws:
+                draws(case, files, checkout, asked)
+                continue
+            row = {"midpath": alone(case, asked.seed)}
             if asked.beside:
-                row["htsim"] = theirs(case, checkout)
-            print(case.name, case.committed, row, file=sys.stderr, flush=True)
-    text = page(kept)
-    if asked.write:
-        (HERE / "results.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-        (HERE / "RESULTS.md").write_text(text, encoding="utf-8")
-    print(text)
+                row["htsim"] = theirs(case, files, checkout)
+            keep(asked.write, case.name, row)
+    print(page(kept()))
 
 
-def alone(case: Case, seed: int) -> dict[str, Any]:
+def kept() -> dict[str, Any]:
+    """What is known so far."""
+    file = HERE / "results.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def keep(write: bool, name: str, row: dict[str, Any]) -> None:
+    """A case's row is known, and with `write` kept."""
+    print(name, row, file=sys.stderr, flush=True)
+    if write:
+        rows = kept()
+        rows[name] = rows.get(name, {}) | row
+        (HERE / "results.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        (HERE / "RESULTS.md").write_text(page(rows), encoding="utf-8")
+
+
+def draws(case: Case, files: tuple[Path, Path], checkout: Path, asked: argparse.Namespace) -> None:
+    """Tails with several seeds; those that are known stay."""
+    name = f"{case.name} of {asked.hosts}"
+    for seed in range(1, asked.draws + 1):
+        row = kept().get("draws", {}).get(name, {"midpath": {}, "htsim": {}})
+        if str(seed) not in row["midpath"]:
+            row["midpath"][str(seed)] = alone(case, seed, asked.hosts)["tail_us"]
+        if str(seed) not in row["htsim"]:
+            row["htsim"][str(seed)] = theirs(case, files, checkout, seed)["tail_us"]
+        keep(asked.write, "draws", {name: row})
+
+
+def smaller(case: Case, checkout: Path, hosts: int, folder: Path) -> tuple[Path, Path]:
+    """Its topology with fewer racks, and a permutation of these hosts."""
+    text = case.files(checkout)[0].read_text(encoding="utf-8")
+    topo, flows = folder / f"{hosts}.topo", folder / f"{hosts}.cm"
+    text = text.replace(str(HOSTS), str(hosts)).replace(f"Radix_Down {LEAVES}", f"Radix_Down {hosts // RACK}")
+    topo.write_text(text, encoding="utf-8")
+    rng, to = random.Random(5), list(range(hosts))
+    while any(host == other for host, other in enumerate(to)):
+        rng.shuffle(to)
+    lines = [f"{host}->{other} id {host + 1} start 0 size 1000000" for host, other in enumerate(to)]
+    flows.write_text("\n".join([f"Nodes {hosts}", f"Connections {hosts}", *lines]) + "\n", encoding="utf-8")
+    return topo, flows
+
+
+def alone(case: Case, seed: int, hosts: int = HOSTS) -> dict[str, Any]:
     """Our run in a process of its own, with what it took."""
-    command = [sys.executable, __file__, "--one", case.name, "--seed", str(seed)]
+    which = ["--only", case.name, "--seed", str(seed), "--hosts", str(hosts)]
+    command = [sys.executable, __file__, "--one", *which]
     return measured(command, lambda said: json.loads(said.splitlines()[-1]))
 
 
-def ours(case: Case, checkout: Path, seed: int) -> dict[str, Any]:
+def ours(case: Case, files: tuple[Path, Path], seed: int) -> dict[str, Any]:
     """Our run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.toml"
-        path.write_text(case.scenario(checkout), encoding="utf-8")
+        path.write_text(case.scenario(*files), encoding="utf-8")
         result = midpath.run(path, seed=seed)
     ends = 1e6 * result.flows["fct_s"].to_numpy() + result.flows["hops"].to_numpy() * case.ack_us
     again = int(result.flows["retransmitted_packets"].to_numpy().sum())
@@ -197,16 +252,22 @@ def ours(case: Case, checkout: Path, seed: int) -> dict[str, Any]:
         "marks": marks,
         "trims": trims,
         "seed": seed,
-        "version": midpath.__version__,
+        "version": f"{midpath.__version__} ({commit()})",
     }
 
 
-def theirs(case: Case, checkout: Path) -> dict[str, Any]:
+def commit() -> str:
+    """Of this checkout."""
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def theirs(case: Case, files: tuple[Path, Path], checkout: Path, seed: int = SEED) -> dict[str, Any]:
     """HTSIM's run: `checkFinished` says when each flow ends (README.md)."""
     binary = checkout / "htsim/sim/build/datacenter/htsim_uec"
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(binary), *case.htsim(*case.files(checkout)), "-o", str(Path(folder) / "log")]
-        return measured(command, finished)
+        command = [str(binary), *case.htsim(*files, seed), "-o", str(Path(folder) / "log")]
+        return measured(command, finished, folder)
 
 
 def finished(said: str) -> dict[str, Any]:
@@ -216,50 +277,80 @@ def finished(said: str) -> dict[str, Any]:
     return {"tail_us": max(ends), "first_us": min(ends), "again": again, "flows": len(ends)}
 
 
-def measured(command: list[str], read: Any) -> dict[str, Any]:
+def measured(command: list[str], read: Any, folder: str | None = None) -> dict[str, Any]:
     """A command's CPU time and memory, and what it says."""
+    began = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said, tempfile.TemporaryFile("w+", encoding="utf-8") as why:
-        child = subprocess.Popen(command, stdout=said, stderr=why, text=True)
+        child = subprocess.Popen(command, stdout=said, stderr=why, text=True, cwd=folder)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         why.seek(0)
         if child.returncode:
-            return {"failed": why.read()[-500:]}
-        return read(said.read()) | {
+            raise RuntimeError(f"{' '.join(command)}: {why.read()[-500:]}")
+        found: dict[str, Any] = read(said.read())
+        return found | {
             "cpu_s": round(used.ru_utime + used.ru_stime, 2),
+            "wall_s": round(time.monotonic() - began, 1),
             "memory_mb": used.ru_maxrss // 1024,
         }
 
 
 def page(rows: dict[str, Any]) -> str:
     """The results' page."""
-    table, kept = [], 0
+    table, within, shares = [], 0, []
     for case in CASES:
         row = rows.get(case.name, {}).get("midpath", {})
         if "tail_us" not in row:
             continue
         off = row["tail_us"] / case.committed - 1
-        kept += abs(off) <= TOLERANCE
+        within += abs(off) <= TOLERANCE
         own = rows[case.name].get("htsim", {})
-        there = f"{own['tail_us']:.2f} | {own['cpu_s']:.0f} | {own['memory_mb']}" if "tail_us" in own else "| | "
-        table.append(
-            f"| {case.name} | {case.committed:.2f} | {case.again:.2f} | {row['tail_us']:.2f} | {100 * off:+.1f} % | "
-            f"{row['again']} | {row['cpu_s']:.1f} | {row['memory_mb']} | {there} |"
-        )
+        tails = [f"{tail:.2f}" for tail in (case.committed, case.again, row["tail_us"])]
+        there = [f"{own['tail_us']:.2f}", *costs(own)] if "tail_us" in own else [""] * 4
+        shares += [row["cpu_s"] / own["cpu_s"]] if "tail_us" in own else []
+        table.append([case.name, *tails, f"{100 * off:+.1f} %", str(row["again"]), *costs(row), *there])
     told = sorted(
         {(r["midpath"]["version"], r["midpath"]["seed"]) for r in rows.values() if "tail_us" in r.get("midpath", {})}
     )
     versions = "; ".join(f"Midpath {version}, seed {seed}" for version, seed in told)
-    head = (
-        "# UEC beside HTSIM: a permutation of 8,192 hosts\n\n"
+    cost = ("CPU s", "wall s", "MB")
+    heads = ("case-paths", "committed", "second set", "Midpath", "off", "sent again", *cost, "HTSIM here", *cost)
+    lines = [
+        "# UEC beside HTSIM: a permutation of 8,192 hosts\n",
         "`python evidence/peers/uec/run.py --beside --write` wrote this page. "
-        f"{versions}; HTSIM {REVISION}. Tails in us of messages of 1 MB.\n\n"
-        f"{kept} of {len(table)} tails are within {100 * TOLERANCE:.0f} % of those that HTSIM has committed.\n\n"
-        "| case-paths | committed | second set | Midpath | off | sent again | CPU s | MB | HTSIM here | CPU s | MB |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|\n"
-    )
-    return head + "\n".join(table) + "\n"
+        f"{versions}; HTSIM {REVISION}, seed {SEED}. Tails in us of messages of 1 MB.\n",
+        f"{within} of {len(table)} tails are within {100 * TOLERANCE:.0f} % of those that HTSIM has committed.",
+    ]
+    if shares:
+        lines[-1] += f" Midpath takes {min(shares):.2f} to {max(shares):.2f} of HTSIM's CPU time ({len(shares)} cases)."
+    lines += ["", markdown.head(heads), *map(markdown.line, table)]
+    if known := rows.get("draws"):
+        lines += ["\n## Other seeds\n", "Tails in us: mean with 95 % interval, least and most (`--draws`).\n"]
+        lines.append(markdown.head(("case, hosts", "Midpath", "HTSIM here", "difference of the means")))
+        lines += [markdown.line([name, *beside(row)]) for name, row in known.items()]
+    return "\n".join(lines) + "\n"
+
+
+def costs(row: dict[str, Any]) -> list[str]:
+    """What a run took; runs of old did not keep their wall time."""
+    return [f"{row['cpu_s']:.1f}", f"{row['wall_s']:.0f}" if "wall_s" in row else "", str(row["memory_mb"])]
+
+
+def beside(row: dict[str, dict[str, float]]) -> list[str]:
+    """Both tails' means, and their difference with its interval (Student's of each, added in quadrature)."""
+    told, means, halves = [], [], []
+    for name in ("midpath", "htsim"):
+        values = list(row[name].values())
+        found = estimate(values)
+        if found is None or found.ci95 is None:
+            return ["", "", ""]
+        spread = f"{min(values):.2f} to {max(values):.2f}, {len(values)} seeds"
+        told.append(f"{found.mean:.2f} ± {found.ci95:.2f}, {spread}")
+        means.append(found.mean)
+        halves.append(found.ci95)
+    off, half = means[0] / means[1] - 1, math.hypot(*halves) / means[1]
+    return [*told, f"{100 * off:+.1f} % ± {100 * half:.1f}"]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ WAYS = (("r0", "r1"), ("r1", "r0"))
 """Of the core: towards receivers, and back."""
 STEP = 0.1
 """Of the series, seconds."""
+HEADERS = 0.1
+"""Of a port that trims: the part for packets without payload."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,13 @@ class Scene:
         """What each of these has of the core at the end, packets of 1500 bytes in a second."""
         return self.rates[-1] * 1e6 / 12e3 / len(self.lasting)
 
+    def room(self, scheme: str) -> str:
+        """What a port may hold; where it trims, with a part for packets without payload."""
+        if MADE_FOR.get(scheme, {}).get("kind") != "trim":
+            return f'limit = "{self.queue} ms"'
+        headers = round(self.queue * HEADERS, 6)
+        return f'limit = "{round(self.queue - headers, 6)} ms"\nheader_limit = "{headers} ms"'
+
     def toml(self, scheme: str, stop: float | None = None) -> str:
         """The scenario's text, up to `stop` where that is said."""
         pairs = self.hosts or len(self.flows)
@@ -103,7 +112,7 @@ class Scene:
         lossy = f', corruption = "{100 * self.corruption:.3g} %"' if self.corruption else ""
         return "\n".join([
             f'title = "{self.name} {self.number}"\nscheme = "{scheme}"\nseed = {self.number}\nstop = "{end} s"',
-            f'[queue]\nlimit = "{self.queue} ms"',
+            f"[queue]\n{self.room(scheme)}",
             *made_for(scheme),
             scenes.dumbbell(f"{self.rate} Mbps", self.delay, "1 Gbps", delays, self.far, lossy),
             f'[measure]\nseries = {"false" if stop else "true"}\ninterval = "{STEP} s"\npoints = {points}\n'

@@ -6,10 +6,12 @@ There are four classes. In `changes` (changes.py) flows join and leave, and link
 1,000 times unlike. All run on a dumbbell with access links of 1 Gbps. A scenario follows from its class and number
 alone. Each is run as it stands with each scheme, at its defaults. What a port may hold in all is the queue's limit for
 every scheme; INRPP makes its buffer, its cache and the partition of other traffic of it. Prague and DCQCN have the
-queues that mark which they have in the matrix.
+queues that mark which they have in the matrix, UEC those that trim, a tenth of which is for packets without payload.
 
-No bound is laxer for a scheme that is made for data centres, or for networks that lose nothing: PowerTCP, TIMELY, Swift
-and DCQCN are run in all classes. `racks` is where their own texts place them.
+No bound is laxer for a scheme that is made for data centres, or for networks that lose nothing: PowerTCP, TIMELY,
+Swift, DCQCN and Falcon are run in all classes. `racks` is where their own texts place them. UEC and BFC are run there
+alone, since the other classes' cores are up to 500 times slower than hosts, of which they have no notion (EXPLAINED.md
+has what the first scenes came to).
 
 The bounds of all:
 
@@ -69,6 +71,10 @@ SCHEMES = (
     "ndn",
 )  # fmt: skip
 BASE = "newreno"
+# FABRICS.md has these: `--schemes newreno,falcon,uec,bfc`.
+FABRICS = ("falcon", "uec", "bfc")
+# No other class: BFC's windows are of the hosts' rate, UEC's never below a packet.
+RACKS_ONLY = ("uec", "bfc")
 CLASSES = {"changes": changes.draw, "crowds": crowds.draw, "racks": racks.draw, "lossy": lossy.draw}
 
 MORE_LOSS = 0.01
@@ -95,15 +101,19 @@ class Found:
     """Of the flows without end, which delivered nothing when settled."""
 
 
-def text(scene: Scene, scheme: str, params: str, stop: float | None = None) -> str:
+def text(scene: Scene, scheme: str, params: str, stop: float | None = None) -> str | None:
     """The scenario's text, up to `stop` where that is said; the base is as it stands."""
+    if scheme in RACKS_ONLY and scene.name != "rack":
+        return None
     section = f"\n[schemes.{scheme}]\n{params}" if params and scheme != BASE else ""
     return scene.toml(scheme, stop) + section
 
 
 def judge(scene: Scene, result: Result, scheme: str, params: str) -> Found:
     """Counts of the settled time are the whole run's less those of a run that stops where it begins."""
-    until = midpath.run(text(scene, scheme, params, scene.settled))
+    before = text(scene, scheme, params, scene.settled)
+    assert before is not None
+    until = midpath.run(before)
     series = result.series.to_pandas()
     throughput = series[series.metric == "throughput_bps"]
     core = throughput[(throughput.entity == "port:r0>r1") & (throughput.time_s > scene.settled)]

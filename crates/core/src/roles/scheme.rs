@@ -88,6 +88,10 @@ pub trait Transport: Send + Sync {
     fn finds_paths(&self) -> bool {
         false
     }
+    /// Whether a flow's packets may be hashed to other ways than its key's.
+    fn draws_paths(&self) -> bool {
+        self.finds_paths()
+    }
 }
 
 /// What a transport makes of a packet whose flow has no end at this node. All but the first count

@@ -241,8 +241,11 @@ impl Port for BfcPort {
             self.obey(says.0, ctx);
             return Inbound::Consume(pkt);
         }
-        let (me, now) = (ctx.me, ctx.now);
-        ctx.state::<Pauses>().came_in(pkt.id(), me, now);
+        // What ends here is not routed on, and a packet of the node's own may have its number a moment later.
+        if ctx.pool[&pkt].dst != ctx.node {
+            let (me, now) = (ctx.me, ctx.now);
+            ctx.state::<Pauses>().came_in(pkt.id(), me, now);
+        }
         Inbound::Forward(pkt)
     }
 

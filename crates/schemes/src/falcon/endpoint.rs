@@ -58,6 +58,7 @@ impl AssistedConfig for FalconConfig {
             header: header::SIZE,
             reflect: Some(header::reflect),
             own_network: self.0.nic_rate.is_some(),
+            draws_paths: true,
             ..AssistedTraits::default()
         }
     }

@@ -33,7 +33,7 @@ impl<K: AssistedConfig> FullDuplex<K> {
         if settings.answers_apart() {
             settings.reflect = settings.reflect_apart.or(settings.reflect);
         }
-        FullDuplex(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone() })
+        FullDuplex(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone(), ..*tcp })
     }
 
     fn active(&self, flow: &FlowSpec) -> Duplex<K::Controller> {

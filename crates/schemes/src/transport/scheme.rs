@@ -34,6 +34,7 @@ pub struct Tcp<K> {
     pub(super) settings: Arc<Settings>,
     pub(super) control: Arc<K>,
     pub(super) needs: Option<String>,
+    pub(super) draws_paths: bool,
 }
 
 impl<K: AssistedConfig> Tcp<K> {
@@ -64,7 +65,8 @@ impl<K: AssistedConfig> Tcp<K> {
             overtaken: traits.overtaken,
         };
         let needs = traits.own_network.then(|| name.to_owned());
-        Ok(Tcp { settings: Arc::new(settings), control: Arc::new(control), needs })
+        let draws_paths = traits.draws_paths;
+        Ok(Tcp { settings: Arc::new(settings), control: Arc::new(control), needs, draws_paths })
     }
 
     /// The active end, unboxed: for those who put TCP inside a transport of their own.
@@ -106,6 +108,9 @@ impl<K: AssistedConfig> Transport for Tcp<K> {
     }
     fn needs(&self) -> Option<&str> {
         self.needs.as_deref()
+    }
+    fn draws_paths(&self) -> bool {
+        self.draws_paths
     }
 }
 

@@ -70,6 +70,9 @@ impl Transport for Uec {
     fn headers(&self) -> u32 {
         SIZE
     }
+    fn draws_paths(&self) -> bool {
+        true
+    }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
         Box::new(Sender::new(flow, &self.0))
     }

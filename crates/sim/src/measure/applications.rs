@@ -135,13 +135,17 @@ impl<'a> Iteration<'a> {
     }
 }
 
-/// Of the links on a flow's first path the one of the lowest rate; of several, that with the longest mean queueing delay.
+/// Of the links on a flow's path the one of the lowest rate; of several, that with the longest mean queueing delay.
+/// `None` where its packets draw among several paths: which links they took is not known.
 pub(super) fn slowest_link<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize) -> Option<(&'a str, &'a str)> {
     let info = setup.flows.get(flow).flow;
     let topology = &setup.topology;
     // A message goes where its connection goes.
     let number = setup.flows.connection(flow).unwrap_or(flow as u32);
     let hops = setup.routes.path(topology, info.src as usize, info.dst as usize, number)?;
+    if setup.draws_paths(flow, number, &hops) {
+        return None;
+    }
     let slow = |hop: &midpath_topo::routing::Hop| {
         let delay = port_row(ports, (hop.node, hop.port)).and_then(|row| row.counters.delay.mean()).unwrap_or(0.0);
         (topology.links()[hop.link].rate_from(hop.node), -delay)
@@ -335,7 +339,7 @@ pub(super) fn iteration_columns<'a>() -> Columns<'a, Iteration<'a>> {
         ("link_from", "", Text(|k| k.link.map_or("", |(from, _)| from))),
         (
             "link_to",
-            "its path's link of the lowest rate; of equals, that with the longest mean queueing delay",
+            "its path's link of the lowest rate; of equals, that with the longest mean queueing delay; none where packets draw their paths",
             Text(|k| k.link.map_or("", |(_, to)| to)),
         ),
     ]

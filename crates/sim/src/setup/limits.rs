@@ -59,6 +59,14 @@ impl Setup {
         own.into_iter().chain(lossy).min()
     }
 
+    /// Whether a flow's packets may take other ways than these hops, those that number `number` is hashed to.
+    pub(crate) fn draws_paths(&self, flow: usize, number: u32, hops: &[Hop]) -> bool {
+        let info = &self.flows.get(flow);
+        let transport = self.schemes.transport(info.flow.scheme.as_deref()).ok().flatten();
+        let drawn = transport.is_some_and(|t| t.draws_paths());
+        self.routes.may_leave(hops, (info.flow.src as usize, info.flow.dst as usize), number, drawn)
+    }
+
     /// The share of packets that chance takes on a link.
     fn loss(&self, hop: &Hop) -> f64 {
         let bursts = self.varying.of(hop.link, self.direction(hop.link, hop.node)).bursts;

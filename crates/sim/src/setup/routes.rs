@@ -132,6 +132,15 @@ impl TableRoutes {
         let now = follow(topology, (src, dst), pick);
         now.or_else(|| self.whole.as_ref()?.path(topology, src, dst, i))
     }
+
+    /// Whether packets of flow `i` may leave these hops: some node has several ports for them, and each packet or
+    /// flowlet draws one, or, where `drawn`, is hashed by more than its flow.
+    pub fn may_leave(&self, hops: &[Hop], (src, dst): (usize, usize), i: u32, drawn: bool) -> bool {
+        let (from, to) = (NodeId(src as u32), NodeId(dst as u32));
+        let key = flow_key(FlowId(i), from, to, Interfaces::ANY);
+        let several = |hop: &Hop| self.ports_for(NodeId(hop.node as u32), to, key).len() > 1;
+        (drawn || matches!(self.ecmp, Ecmp::Packet | Ecmp::LetFlow | Ecmp::Drill)) && hops.iter().any(several)
+    }
 }
 
 impl midpath_core::roles::Routes for TableRoutes {

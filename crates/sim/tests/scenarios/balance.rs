@@ -129,6 +129,32 @@ fn a_job_has_one_path_to_a_host() {
     assert!(used(&ports("job", "[\"h*\"]")) > 1);
 }
 
+/// A straggler's link is one that its packets took: none is named where they draw among several.
+#[test]
+fn no_link_is_named_where_packets_draw_their_paths() {
+    let job = |hosts: &str| format!("[[job]]\ncollective = \"all-to-all\"\nhosts = {hosts}\nsize = \"40 kB\"\n");
+    let named = |scheme: &str, ecmp: &str, hosts: &str| {
+        let text = format!("scheme = \"{scheme}\"\n{}", fabric(&format!("ecmp = \"{ecmp}\""), &job(hosts)));
+        let out = run_plain(&text);
+        let found = !texts(&out, "iterations", "link_from")[0].is_empty();
+        assert_eq!(found, !out.run["jobs"][0]["slowest"]["link"].is_null());
+        found
+    };
+    let (apart, together) = ("[\"h0\", \"h4\"]", "[\"h0\", \"h1\"]");
+    for (scheme, ecmp, several) in [
+        ("newreno", "flow", true),
+        ("newreno", "job", true),
+        ("newreno", "packet", false),
+        ("newreno", "letflow", false),
+        ("newreno", "drill", false),
+        ("uec", "flow", false),
+        ("falcon", "flow", false),
+    ] {
+        assert_eq!(named(scheme, ecmp, apart), several, "{scheme}, {ecmp}");
+        assert!(named(scheme, ecmp, together), "{scheme}, {ecmp}: one leaf, no choice");
+    }
+}
+
 #[test]
 fn the_same_with_threads_and_as_bytes() {
     let work = "[queue]\nlimit = \"100 kB\"\n[[workload]]\nsizes = { kind = \"fixed\", size = \"200 kB\" }\n\

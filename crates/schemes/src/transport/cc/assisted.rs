@@ -173,4 +173,6 @@ pub struct AssistedTraits {
     pub overtaken: bool,
     /// Whether its flows make no sense unless the network scheme of the same name runs somewhere.
     pub own_network: bool,
+    /// Whether it puts an entropy value on packets, by which ECMP hashes in place of the flow.
+    pub draws_paths: bool,
 }
