@@ -196,7 +196,7 @@ impl Session {
         self.inboxes.values().map(Inbox::waiting).sum()
     }
 
-    /// Messages of which the network still knows: those under way, and those whose connections are being closed.
+    /// Messages that a receiver still knows: those under way, and those whose connections are being closed.
     pub fn known(&self) -> usize {
         self.messages.known()
     }
@@ -300,7 +300,7 @@ impl Session {
 
     fn on_event(&mut self, event: EndEvent) {
         match event {
-            EndEvent::Gone(flow) => self.messages.gone(flow),
+            EndEvent::Gone { flow, active } => self.messages.gone(flow, active),
             EndEvent::Received(flow, node) => {
                 if self.messages.destination(flow) != Some(node) {
                     return;

@@ -155,7 +155,7 @@ fn a_ring_by_callbacks_takes_as_long_as_the_scenarios_own() {
     for (scheme, n, share) in
         [("dctcp", 8, 125_000), ("newreno", 5, 40_000), ("uec", 8, 125_000), ("falcon", 4, 33_333)]
     {
-        for network in [star(scheme, n), leaf_spine(scheme, (n, 2, 1))] {
+        for network in [star(scheme, n), leaf_spine(scheme, (n, 1, 1))] {
             let job =
                 format!("[[job]]\ncollective = \"all-reduce\"\nhosts = [\"h*\"]\nsize = \"{} B\"\n", n as u64 * share);
             let out = run_text(&(network.clone() + &job), Path::new("."), &RunOptions::default(), &mut |_| true);

@@ -313,7 +313,7 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
         self.probe.finished(self.node, flow, active, &report, self.now);
         match &mut self.ends {
-            Some(ends) => ends.push(EndEvent::Gone(flow)),
+            Some(ends) => ends.push(EndEvent::Gone { flow, active }),
             None => self.reports.add(flow, report),
         }
         let at = self.at(None);

@@ -15,8 +15,8 @@ use super::part::Part;
 pub(crate) enum EndEvent {
     /// All of the flow has come to this node.
     Received(FlowId, NodeId),
-    /// One of its ends is gone.
-    Gone(FlowId),
+    /// Its active or its passive end is gone.
+    Gone { flow: FlowId, active: bool },
 }
 
 /// Flows whose packets' fates are kept for a while, since nobody asks for them here.

@@ -24,8 +24,8 @@ pub(crate) struct Messages {
 #[derive(Default)]
 struct Live {
     sent: u32,
-    /// With how many of the two ends are still there.
-    specs: FxHashMap<FlowId, (FlowSpec, u8)>,
+    /// With whether a passive end was asked for.
+    specs: FxHashMap<FlowId, (FlowSpec, bool)>,
 }
 
 /// Why a message cannot be sent.
@@ -66,18 +66,16 @@ impl Messages {
         let spec = FlowSpec { size: Some(Bytes(bytes)), mtu, ..FlowSpec::new(id, src, dst) };
         let active = self.ends(&spec).0;
         live.sent += 1;
-        live.specs.insert(id, (spec, 2));
+        live.specs.insert(id, (spec, false));
         Ok((id, active))
     }
 
-    /// Called when an end of a message is gone: with the second all is forgotten.
-    pub fn gone(&self, flow: FlowId) {
+    /// Called when an end of a message is gone: with the passive one all is forgotten, for a node remembers which flows it has
+    /// closed; with the active one, if there never was another.
+    pub fn gone(&self, flow: FlowId, active: bool) {
         let mut live = self.live();
-        if let Some((_, ends)) = live.specs.get_mut(&flow) {
-            *ends -= 1;
-            if *ends == 0 {
-                live.specs.remove(&flow);
-            }
+        if live.specs.get(&flow).is_some_and(|(_, accepted)| !active || !accepted) {
+            live.specs.remove(&flow);
         }
     }
 
@@ -88,6 +86,14 @@ impl Messages {
 
     fn spec(&self, flow: FlowId) -> Option<FlowSpec> {
         Some(self.live().specs.get(&flow)?.0.clone())
+    }
+
+    /// Called when a message comes to a node where it has no end: what it is, if its passive end belongs there.
+    fn accepted(&self, flow: FlowId, node: NodeId) -> Option<FlowSpec> {
+        let mut live = self.live();
+        let (spec, accepted) = live.specs.get_mut(&flow).filter(|(spec, _)| self.ends(spec).1 == node)?;
+        *accepted = true;
+        Some(spec.clone())
     }
 
     /// The nodes of its active and its passive end.
@@ -124,8 +130,7 @@ impl Flows for WithMessages {
     }
     fn accept(&self, node: NodeId, first: &Packet) -> Accept {
         let Some(transport) = self.transport(first.flow) else { return self.table.accept(node, first) };
-        let spec = self.messages.spec(first.flow).filter(|spec| self.messages.ends(spec).1 == node);
-        transport.accept(first, spec.as_ref())
+        transport.accept(first, self.messages.accepted(first.flow, node).as_ref())
     }
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         match self.transport(packet.flow) {
