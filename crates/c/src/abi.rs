@@ -116,7 +116,8 @@ pub unsafe extern "C" fn midpath_open(scenario: *const c_char, folder: *const c_
         let (scenario, folder) = (text(scenario, "scenario")?, text(folder, "folder")?);
         Ok(Session::new(scenario, Path::new(folder), &RunOptions::default(), &Catalogue::standard())?)
     };
-    let opened = catch_unwind(open).unwrap_or_else(|_| Err(Failure(Status::Broken, "a bug of Midpath's".into())));
+    let opened = catch_unwind(AssertUnwindSafe(open))
+        .unwrap_or_else(|_| Err(Failure(Status::Broken, "a bug of Midpath's".into())));
     status(opened.map(|session| {
         let session = Cell::new(Box::into_raw(Box::new(session)));
         let owner = thread::current().id();

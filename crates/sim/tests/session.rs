@@ -5,14 +5,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::rc::Rc;
 
-use cap::Cap;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_sim::{Ended, Host, RunOptions, Session, SessionError, run_text};
 use proptest::prelude::*;
-
-#[global_allocator]
-static ALLOCATED: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::MAX);
 
 fn session_with(text: &str, options: &RunOptions) -> Result<Session, String> {
     Session::new(text, Path::new("."), options, &Catalogue::standard()).map_err(|e| e.to_string())
@@ -333,47 +329,4 @@ fn thousands_may_be_under_way() {
     assert_eq!(session.under_way(), 2_000);
     assert_eq!((session.run(), come.get()), (Ok(Ended::Idle), 4_000));
     assert_eq!((session.under_way(), session.waiting()), (0, 0));
-}
-
-/// Sends one message after the other; says how many are left.
-fn chain(session: &mut Session, left: u32, marks: &Rc<RefCell<Vec<usize>>>, every: u32) {
-    if left % every == 0 {
-        marks.borrow_mut().push(ALLOCATED.allocated());
-    }
-    if left > 0 {
-        let (marks, from, to) = (marks.clone(), Host(left as usize % 3), Host((left as usize + 1) % 3));
-        session.recv(from, to, 1_000, 0, Box::new(move |s| chain(s, left - 1, &marks, every))).unwrap();
-        session.send(from, to, 1_000, 0, nothing()).unwrap();
-    }
-}
-
-/// Allocated bytes after each part of so many messages.
-fn allocated(network: &str, messages: u32, every: u32) -> (Vec<usize>, Session) {
-    let (mut session, marks) = (session(network), Rc::new(RefCell::new(Vec::with_capacity(100))));
-    chain(&mut session, messages, &marks, every);
-    session.run().unwrap();
-    let marks = marks.borrow().clone();
-    (marks, session)
-}
-
-/// A host remembers the number of each of the last 65,536 flows that it has received; their ends are gone. TCP's in TIME-WAIT
-/// are there for a time, here a short one.
-#[test]
-fn messages_that_have_come_take_no_memory() {
-    let short = "[schemes.dctcp]\nmin_rto = \"100 us\"\n";
-    for network in [star("uec", 3), star("dctcp", 3) + short] {
-        let (marks, session) = allocated(&network, 16_000, 8_000);
-        assert!(session.known() < 10, "{} are known", session.known());
-        let each = (marks[2] - marks[1]) / 8_000;
-        assert!(each < 40, "{each} B a message\n{network}");
-    }
-}
-
-/// `cargo test --release -p midpath-sim --test session -- --ignored --nocapture`
-#[test]
-#[ignore = "a million messages take a minute"]
-fn a_million_messages_take_as_much_memory_as_four_hundred_thousand() {
-    let (marks, session) = allocated(&star("uec", 3), 1_000_000, 200_000);
-    println!("{marks:?} B, {} known", session.known());
-    assert_eq!(marks[5].saturating_sub(marks[2]) / 600_000, 0, "{marks:?}");
 }
