@@ -44,7 +44,7 @@ fn a_program_in_c_drives_a_session() {
         let out = run_text(&(star.clone() + &job), Path::new("."), &RunOptions::default(), &mut |_| true);
         let out = out.expect("it runs").expect("to its end");
         let flows = out.table("flows").expect("flows");
-        let ends = flows.f64("start_s").into_iter().zip(flows.f64("fct_s")).map(|(start, took)| start + took);
+        let ends = flows.f64("start_s").iter().zip(flows.f64("fct_s")).map(|(start, took)| start + took);
         let own = (ends.fold(0.0, f64::max) * 1e12).round() as u64;
 
         let run = Command::new(&program).args([&star, &share.to_string()]).output().expect("it runs");

@@ -5,8 +5,7 @@
 
 mod inbox;
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::BuildHasherDefault;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::files::Files;
@@ -14,7 +13,7 @@ use midpath_core::packet::{FlowId, HOP_LIMIT};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
 use crate::RunOptions;
 use crate::engine::{Blind, Crew, EndEvent, Engine, RestCheck};
@@ -93,17 +92,26 @@ struct UnderWay {
 /// A network in which messages are sent while it runs, by one program in one thread.
 ///
 /// ```
-/// use midpath_core::files::Files;
-/// use midpath_sim::{Host, RunOptions, Session};
-/// # use midpath_schemes::Catalogue;
-/// let fabric = "scheme = \"dctcp\"\ntopology.leaf_spine = { leaves = 2, spines = 1, hosts_per_leaf = 2 }";
-/// let mut session = Session::new(fabric, Files::none(), &RunOptions::default(), &Catalogue::standard())?;
-/// // Host 0 sends to host 3, which answers when it has all.
-/// session.recv(Host(0), Host(3), 1_000_000, 7, Box::new(|session| {
+/// use std::path::Path;
+///
+/// use midpath_schemes::Catalogue;
+/// use midpath_sim::{Ended, Host, RunOptions, Session};
+///
+/// let star = r#"
+///     scheme = "dctcp"
+///     [topology]
+///     generate = "star"
+///     n = 4
+///     access = { rate = "100 Gbps", delay = "500 ns" }
+/// "#;
+/// let mut session = Session::new(star, Path::new("."), &RunOptions::default(), &Catalogue::standard())?;
+/// // Host 3 answers when it has all.
+/// let answer = |session: &mut Session| {
 ///     session.send(Host(3), Host(0), 1_000, 8, Box::new(|session| println!("{}", session.now()))).unwrap();
-/// }))?;
+/// };
+/// session.recv(Host(0), Host(3), 1_000_000, 7, Box::new(answer))?;
 /// session.send(Host(0), Host(3), 1_000_000, 7, Box::new(|_| {}))?;
-/// session.run()?;
+/// assert_eq!(session.run()?, Ended::Idle);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Session {
@@ -118,7 +126,7 @@ pub struct Session {
     scheduled: BTreeMap<(Time, u64), Callback>,
     asked: u64,
     under_way: FxHashMap<FlowId, UnderWay>,
-    inboxes: HashMap<Channel, Inbox, BuildHasherDefault<FxHasher>>,
+    inboxes: FxHashMap<Channel, Inbox>,
     check: RestCheck,
     running: bool,
     halted: bool,
@@ -157,7 +165,7 @@ impl Session {
             scheduled: BTreeMap::new(),
             asked: 0,
             under_way: FxHashMap::default(),
-            inboxes: HashMap::default(),
+            inboxes: FxHashMap::default(),
             check: RestCheck::FIRST,
             running: false,
             halted: false,

@@ -29,7 +29,8 @@ fn allocated(scheme: &str, messages: u32, every: u32) -> Vec<usize> {
         "scheme = \"{scheme}\"\n[topology]\ngenerate = \"star\"\nn = 3\naccess = {{ rate = \"100 Gbps\", delay = \"500 ns\" }}\n"
     );
     // TCP leaves an end in TIME-WAIT and a timer, each for a time, here a short one.
-    let short = if scheme == "dctcp" { "[schemes.dctcp]\nmin_rto = \"100 us\"\ninitial_rto = \"100 us\"\n" } else { "" };
+    let short =
+        if scheme == "dctcp" { "[schemes.dctcp]\nmin_rto = \"100 us\"\ninitial_rto = \"100 us\"\n" } else { "" };
     let (options, catalogue) = (RunOptions::default(), Catalogue::standard());
     let mut session = Session::new(&(network + short), Path::new("."), &options, &catalogue).unwrap();
     let marks = Rc::new(RefCell::new(Vec::with_capacity(100)));

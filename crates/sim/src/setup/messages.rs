@@ -85,7 +85,7 @@ impl Messages {
     }
 
     fn spec(&self, flow: FlowId) -> Option<FlowSpec> {
-        Some(self.live().specs.get(&flow)?.0.clone())
+        Some(self.live().specs.get(&flow)?.0)
     }
 
     /// Called when a message comes to a node where it has no end: what it is, if its passive end belongs there.
@@ -93,7 +93,7 @@ impl Messages {
         let mut live = self.live();
         let (spec, accepted) = live.specs.get_mut(&flow).filter(|(spec, _)| self.ends(spec).1 == node)?;
         *accepted = true;
-        Some(spec.clone())
+        Some(*spec)
     }
 
     /// The nodes of its active and its passive end.
