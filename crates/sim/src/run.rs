@@ -22,7 +22,7 @@ use crate::measure::{
 };
 use crate::output::{RunOutput, Table};
 use crate::pcap::Capture;
-use crate::scenario::{self, ScenarioError};
+use crate::scenario::{self, Scenario, ScenarioError};
 use crate::setup::{Found, IDEAL, Setup};
 
 /// What the caller wants different from the scenario.
@@ -79,6 +79,12 @@ pub fn prepare<'a>(
     options: &RunOptions,
     catalogue: &Catalogue,
 ) -> Result<Setup, ScenarioError> {
+    let scenario = read(text, options)?;
+    Setup::new(scenario, files, catalogue).map_err(|e| ScenarioError::locate(e, text))
+}
+
+/// Reads a scenario as the caller wants it.
+pub(crate) fn read(text: &str, options: &RunOptions) -> Result<Scenario, ScenarioError> {
     let mut scenario = scenario::parse(text)?;
     if let Some(scheme) = &options.scheme {
         scenario.scheme.clone_from(scheme);
@@ -86,7 +92,7 @@ pub fn prepare<'a>(
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.flows_optional = options.flows_optional;
     scenario::split_scheme(&mut scenario).map_err(|e| ScenarioError::locate(e, text))?;
-    Setup::new(scenario, files, catalogue).map_err(|e| ScenarioError::locate(e, text))
+    Ok(scenario)
 }
 
 /// Runs a scenario with the standard schemes. `None` if `progress` returned false on the way.

@@ -11,6 +11,7 @@ mod flows;
 mod limits;
 mod link_fault;
 mod measure;
+mod messages;
 mod names;
 mod objects;
 mod paths;
@@ -51,6 +52,7 @@ use midpath_traffic::Seed;
 pub use all_flows::{AllFlows, FlowInfo};
 pub use directions::Direction;
 pub use flows::FlowTable;
+pub(crate) use messages::{Messages, NoWay};
 pub use names::Groups;
 pub use objects::Objects;
 pub use pfc::Lossless;
@@ -62,6 +64,7 @@ use crate::engine::{Course, Event, Jitter, Law, NetLink, Network, Variation};
 use crate::scenario::{Scenario, column};
 use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
+use messages::WithMessages;
 use paths::GivenPaths;
 use pooled::Pooled;
 use queues::{Keyed, Queues};
@@ -86,6 +89,10 @@ pub struct Setup {
     pub routes: Arc<TableRoutes>,
     /// The flows, in order of their start.
     pub flows: Arc<AllFlows>,
+    /// Those that begin at run time, if any may.
+    pub(crate) messages: Option<Arc<Messages>>,
+    /// The longest unloaded round trip of both.
+    rtt: Time,
     /// The flows' groups.
     pub groups: Arc<Groups>,
     /// What the flows move.
@@ -161,7 +168,8 @@ impl Setup {
         waits::check_openers(&flows)?;
         let groups = Arc::new(Groups::new(&flows));
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
-        let rtt = flows.longest_rtt();
+        let between_hosts = scenario.messages.then(|| messages::longest_rtt(&topology, &routes));
+        let rtt = flows.longest_rtt().max(between_hosts.unwrap_or_default());
         let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects, rtt };
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
@@ -170,6 +178,12 @@ impl Setup {
         let (tunnels, topology) =
             Tunnels::build(&scenario, &deployment, &schemes, routes.whole(), (topology, flows.len()))?;
         let tunnels = Arc::new(tunnels);
+        let first = flows.len() + tunnels.pipes().len();
+        let messages = match (scenario.messages, schemes.transport(None)?) {
+            (false, _) => None,
+            (true, Some(transport)) => Some(Arc::new(Messages::new(first, transport))),
+            (true, None) => return Err(SpecError::new("scheme", "`ideal` is a fluid model, which has no messages")),
+        };
         let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
         let mut setup = Setup {
             scenario,
@@ -177,6 +191,8 @@ impl Setup {
             topology,
             routes,
             flows,
+            messages,
+            rtt,
             groups,
             objects,
             schemes,
@@ -320,7 +336,7 @@ impl Setup {
     /// Whether the network's schemes take the queues that the scenario asks for: one port of each
     /// is built.
     fn try_queues(&self) -> Result<(), SpecError> {
-        let (run, mut tried) = (Terms { rtt: self.flows.longest_rtt(), pulled: false }, BTreeSet::new());
+        let (run, mut tried) = (Terms { rtt: self.rtt, pulled: false }, BTreeSet::new());
         for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 if tried.insert((self.deployment.of(n, port), &self.queue_of(n, port).key)) {
@@ -424,7 +440,7 @@ impl Setup {
     }
 
     fn network_for(&self, pulled: bool) -> Result<Network, SpecError> {
-        let run = Terms { rtt: self.flows.longest_rtt(), pulled };
+        let run = Terms { rtt: self.rtt, pulled };
         let pooled = Arc::new(Pooled::new(&self.flows));
         let names = (&self.groups, &self.objects);
         let table = Arc::new(FlowTable::new(&self.flows, &pooled, names, &self.schemes, self.seed.clone()));
@@ -434,6 +450,10 @@ impl Setup {
             table
         } else {
             Arc::new(WithTunnels::new(table, self.tunnels.clone(), pipes.clone()))
+        };
+        let table: Arc<dyn Flows> = match &self.messages {
+            Some(messages) => Arc::new(WithMessages { table, messages: messages.clone() }),
+            None => table,
         };
         // Large and many: the vector is made as long as it will be.
         let mut nodes: Vec<Node> = Vec::with_capacity(self.topology.nodes().len());

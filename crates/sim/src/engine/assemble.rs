@@ -23,7 +23,7 @@ use super::{Event, FlowFate, Probe, Progress, Tally};
 
 /// A network ready to run.
 pub struct Engine {
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
     /// Part and number therein of each node.
     place: Vec<(u32, u32)>,
     nodes_of_rings: Vec<Vec<u32>>,

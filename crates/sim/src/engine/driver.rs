@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use midpath_core::node::{Driver, EndId, Release, Step};
-use midpath_core::packet::{Carried, FlowId, Note, Packet, PacketId, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, FlowId, NodeId, Note, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::roles::{Drop, Endpoint, FlowReport, Half, Transmitter};
 use midpath_core::units::Time;
 use midpath_core::wire;
@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::delays::AllDelays;
 use super::frames::Outcome;
+use super::in_step::EndEvent;
 use super::mail::{Address, Mail};
 use super::reports::AllReports;
 use super::rings::{Entry, Rings};
@@ -66,6 +67,7 @@ pub(super) struct NodeDriver<'a, T> {
     pub observed: bool,
     pub bytes: Option<&'a mut Vec<u8>>,
     pub waiting: Option<&'a mut Waiting>,
+    pub ends: Option<&'a mut Vec<EndEvent>>,
     pub tracing: T,
 }
 
@@ -310,7 +312,10 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
 
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
         self.probe.finished(self.node, flow, active, &report, self.now);
-        self.reports.add(flow, report);
+        match &mut self.ends {
+            Some(ends) => ends.push(EndEvent::Gone { flow, active }),
+            None => self.reports.add(flow, report),
+        }
         let at = self.at(None);
         if let Some(trace) = self.tracing.trace() {
             trace.gone(at, flow, active);
@@ -320,6 +325,10 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
     fn completed(&mut self, end: EndId, half: Half) {
         if let (Some(waiting), Half::Receiving) = (&mut self.waiting, half) {
             waiting.ended(end.flow, self.node, self.now);
+        }
+        if let (Some(ends), Half::Receiving) = (&mut self.ends, half) {
+            // In one part, a node's number there is its own.
+            ends.push(EndEvent::Received(end.flow, NodeId(self.node)));
         }
     }
 

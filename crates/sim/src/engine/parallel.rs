@@ -29,14 +29,14 @@ pub(super) struct Plan {
 /// something will always happen next. The times depend on nothing, so that all runs of a scenario
 /// end at the same one.
 #[derive(Clone, Copy)]
-struct RestCheck(Time);
+pub(crate) struct RestCheck(pub Time);
 
 impl RestCheck {
-    const FIRST: RestCheck = RestCheck(Time::from_ms(10));
+    pub const FIRST: RestCheck = RestCheck(Time::from_ms(10));
 
     /// The time of the next check: a 64th of the run's length later, so that long runs don't check
     /// too often.
-    fn following(self) -> RestCheck {
+    pub fn following(self) -> RestCheck {
         RestCheck(self.0.saturating_add(RestCheck::FIRST.0.max(Time(self.0.0 / 64))))
     }
 }

@@ -5,7 +5,7 @@ mod prefetch;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use midpath_core::node::Node;
+use midpath_core::node::{Node, Release};
 use midpath_core::packet::{FlowId, Pool};
 use midpath_core::units::Time;
 use prefetch::{LARGE, Prefetched};
@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use super::arrival_heap::ArrivalHeap;
 use super::delays::AllDelays;
 use super::driver::{NodeDriver, Tracing, Untraced};
+use super::in_step::EndEvent;
 use super::mail::Mail;
 use super::next_arrivals;
 use super::reports::AllReports;
@@ -93,11 +94,13 @@ pub(crate) struct Part {
     trace: Option<Box<Trace>>,
     /// Flows that wait for others, if any do.
     pub waiting: Option<Box<Waiting>>,
+    /// In step: what ends of flows have come to. Else nobody is told, and their reports are kept.
+    pub ends: Option<Vec<EndEvent>>,
     /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the
     /// bucket at hand.
-    tight: BinaryHeap<Reverse<(Time, u32)>>,
-    bucket_end: Time,
-    batch: Vec<u32>,
+    pub(super) tight: BinaryHeap<Reverse<(Time, u32)>>,
+    pub(super) bucket_end: Time,
+    pub(super) batch: Vec<u32>,
     heap: ArrivalHeap,
 }
 
@@ -137,6 +140,7 @@ impl Part {
             bytes: None,
             trace: None,
             waiting: None,
+            ends: None,
             probe,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
@@ -223,11 +227,16 @@ impl Part {
         while let Some((at, what)) = waiting.needless.pop() {
             self.nodes[node as usize].cancel(at, what);
         }
-        for (at, what) in waiting.released.drain(..) {
-            self.nodes[node as usize].release(at, what);
-            if self.calendar.note(node, at) && at < self.bucket_end {
-                self.tight.push(Reverse((at, node)));
-            }
+        let mut released = std::mem::take(&mut waiting.released);
+        released.drain(..).for_each(|(at, what)| self.release(node, at, what));
+        self.waiting.iter_mut().for_each(|waiting| waiting.released = std::mem::take(&mut released));
+    }
+
+    /// Has something begin at a node here.
+    pub fn release(&mut self, node: u32, at: Time, what: Release) {
+        self.nodes[node as usize].release(at, what);
+        if self.calendar.note(node, at) && at < self.bucket_end {
+            self.tight.push(Reverse((at, node)));
         }
     }
 
@@ -285,7 +294,7 @@ impl Part {
     /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals
     /// before wake-ups, then by port.
     #[inline]
-    fn run_node(&mut self, n: u32, horizon: Time) {
+    pub(super) fn run_node(&mut self, n: u32, horizon: Time) {
         match self.trace.take() {
             None => self.run_node_with(Untraced, n, horizon),
             Some(mut trace) => {
@@ -317,6 +326,7 @@ impl Part {
             bytes: self.bytes.as_mut(),
             probe: self.probe.as_mut(),
             waiting: self.waiting.as_deref_mut(),
+            ends: self.ends.as_mut(),
             tracing,
         };
         let next = driver.run(node, &mut self.pool, first, last, horizon, &mut self.heap);

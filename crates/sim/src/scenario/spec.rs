@@ -43,6 +43,9 @@ pub struct Scenario {
     /// Programs use the network: it may have no flows.
     #[serde(skip)]
     pub flows_optional: bool,
+    /// Messages are sent while it runs ([`Session`](crate::Session)), between any two hosts.
+    #[serde(skip)]
+    pub messages: bool,
     /// The network.
     pub topology: TopologySpec,
     /// Routing.

@@ -26,7 +26,7 @@ impl Setup {
     pub fn directions(&self) -> Result<Vec<Direction>, SpecError> {
         self.refuse_pfc()?;
         // As in the simulator, whose links these are.
-        let run = Terms { rtt: self.flows.longest_rtt(), pulled: false };
+        let run = Terms { rtt: self.rtt, pulled: false };
         let mut events = self.events();
         events.sort_by_key(|event| event.1);
         let direction = |link: NetLink| {

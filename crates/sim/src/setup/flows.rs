@@ -97,7 +97,7 @@ impl Schemes {
 
     /// Whether the network schemes that flows need run anywhere.
     pub fn check_needs(&self, scenario: &Scenario, flows: &AllFlows, deployment: &Deployment) -> Result<(), SpecError> {
-        let unnamed = flows.terms().iter().any(|terms| terms.scheme.is_none());
+        let unnamed = scenario.messages || flows.terms().iter().any(|terms| terms.scheme.is_none());
         let run = self.default.filter(|_| unnamed).map(|i| ("scheme".to_owned(), i));
         // Under the ideal nothing runs in the network.
         for (key, i) in self.named.iter().cloned().chain(run).filter(|_| self.default.is_some()) {

@@ -1,0 +1,106 @@
+"""astra-sim's example workloads on Midpath: completion times beside its analytical back end's and beside a bound.
+
+ASTRA_SIM names a checkout that its `build/astra_analytical/build.sh` has built; without one, it says so. The program is ours
+and links to astra-sim's libraries; nothing of theirs is in this repository.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+HERE = Path(__file__).resolve().parent
+# As examples/network/analytical/Ring_*npus.yml: GB/s and ns of each link of a ring.
+GBPS, DELAY_NS = 50, 500
+SIZE = 1 << 20  # bytes of the examples' all-reduces
+RANKS = [4, 8, 16]
+SCHEMES = ["dctcp", "uec", "newreno"]
+
+
+def libraries(astra: Path) -> list[str]:
+    build = astra / "build/astra_analytical/build"
+    found = {path.name: str(path) for path in build.rglob("*.a")}
+    return [found[name] for name in ("libAstraSim.a", "libspdlog.a", "libfmt.a", "libyaml-cpp.a") if name in found]
+
+
+def compiled(astra: Path, to: Path) -> None:
+    subprocess.run(["cargo", "build", "--package", "midpath-c", *PROFILE[1:]], cwd=ROOT, check=True)
+    folders = ["", "extern", "extern/helper", "extern/helper/spdlog/include", "extern/helper/fmt/include"]
+    chakra = "extern/graph_frontend/chakra"
+    folders += [chakra, f"{chakra}/schema/protobuf", f"{chakra}/src/third_party/utils"]
+    yaml = [path.parents[1] for path in astra.rglob("yaml-cpp/yaml.h")]
+    includes = [f"-I{astra / folder}" for folder in folders] + [f"-I{path}" for path in yaml]
+    library = ROOT / "target" / PROFILE[0] / "libmidpath_c.a"
+    command = ["c++", "-std=c++17", "-O1", "-DSPDLOG_COMPILED_LIB", *includes, f"-I{ROOT / 'crates/c/include'}"]
+    command += [str(HERE / "midpath.cc"), "-o", str(to), *libraries(astra), str(library)]
+    subprocess.run([*command, "-lprotobuf", "-lm", "-lpthread", "-ldl"], check=True)
+
+
+def analytical(astra: Path, ranks: int, folder: Path) -> float:
+    """Microseconds of astra-sim's own back end that knows congestion."""
+    binary = astra / "build/astra_analytical/build/bin/AstraSim_Analytical_Congestion_Aware"
+    examples = astra / "examples"
+    network = examples / f"network/analytical/Ring_{ranks}npus.yml"
+    out = run_astra(binary, examples, ranks, f"--network-configuration={network}", folder)
+    return max(int(cycles) for cycles in re.findall(r"finished, (\d+) cycles", out)) / 1e3
+
+
+def run_astra(binary: Path, examples: Path, ranks: int, network: str, folder: Path) -> str:
+    command = [str(binary), network, f"--workload-configuration={examples}/workload/microbenchmarks/all_reduce/{ranks}npus_1MB/all_reduce"]
+    command += [f"--system-configuration={examples}/system/native_collectives/Ring_4chunks.json"]
+    command += [f"--remote-memory-configuration={examples}/remote_memory/analytical/no_memory_expansion.json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def scenario(ranks: int, scheme: str) -> str:
+    """Hosts on one switch, whose links are as fast as the ring's and have half its delay."""
+    access = f'{{ rate = "{GBPS * 8} Gbps", delay = "{DELAY_NS // 2} ns", mtu = 4150 }}'
+    return f'scheme = "{scheme}"\n[topology]\ngenerate = "star"\nn = {ranks}\naccess = {access}\n'
+
+
+def bound(ranks: int) -> float:
+    """Microseconds: 2 (n - 1) / n of the buffer over each rank's link, and the delay of each step."""
+    steps = 2 * (ranks - 1)
+    return steps * SIZE / ranks / (GBPS * 1e3) + steps * DELAY_NS / 1e3
+
+
+PROFILE = ("release", "--release")
+
+
+def main() -> None:
+    global PROFILE
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dev", action="store_true", help="take the library of Cargo's profile dev")
+    if parser.parse_args().dev:
+        PROFILE = ("debug",)
+    astra = Path(os.environ.get("ASTRA_SIM", ""))
+    if not (astra / "astra-sim/common/AstraNetworkAPI.hh").is_file() or "ASTRA_SIM" not in os.environ:
+        print("skipped: ASTRA_SIM names no checkout of astra-sim")
+        return
+    if not libraries(astra):
+        print("skipped: build astra-sim first, with its build/astra_analytical/build.sh")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        compiled(astra, folder / "astra_midpath")
+        print("| ranks | bound | analytical | " + " | ".join(SCHEMES) + " |")
+        print("|---" * (3 + len(SCHEMES)) + "|")
+        for ranks in RANKS:
+            row = [bound(ranks), analytical(astra, ranks, folder)]
+            for scheme in SCHEMES:
+                (folder / "scenario.toml").write_text(scenario(ranks, scheme))
+                network = f"--scenario={folder / 'scenario.toml'}"
+                out = run_astra(folder / "astra_midpath", astra / "examples", ranks, network, folder)
+                row.append(int(re.findall(r"finished_ps (\d+)", out)[-1]) / 1e6)
+            print(f"| {ranks} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
+
+
+if __name__ == "__main__":
+    main()
