@@ -3,8 +3,8 @@
     python evidence/bench/goals.py rows                # a table of `midpath bench`; half an hour with the large rows
     python evidence/bench/goals.py beside b7b53da      # instructions of short rows, and CPU seconds in turns
 
-Schemes' goals are in matrix/COST.md.
-goals.json keeps what each part has measured, and on which machine. The extension must be of a release build.
+Schemes' goals are in matrix/COST.md. goals.json keeps what each part has measured, and on which machine; and of rows
+what an earlier commit took. The extension must be of a release build.
 """
 
 from __future__ import annotations
@@ -73,23 +73,38 @@ def page(kept: Mapping[str, Any]) -> Iterator[str]:
         if name in kept:
             about = kept[name]["machine"]
             at = f"At {about['commit']}, {about['cpu']} at {about['ghz']} GHz, load {about['load']}."
-            yield from ("", *write(kept[name]["found"], at, about["ghz"]))
+            yield from ("", *write(kept, at, about["ghz"]))
 
 
-def _rows(found: Any, at: str, ghz: float) -> Iterator[str]:
+def _rows(kept: Mapping[str, Any], at: str, ghz: float) -> Iterator[str]:
+    earlier, found = kept["earlier"], {one["id"]: one for one in kept["rows"]["found"]}
+    before = {one["id"]: one for one in earlier["found"]}
+    commit, clock = earlier["machine"]["commit"], earlier["machine"]["ghz"]
     yield "## Rows\n"
-    yield f"{at} Best of repetitions. Goals are for {CLOCK} GHz: the last column is what as many cycles give there.\n"
-    yield markdown.head(["row", "Mhop per CPU s", "CPU, all", "peak memory", "goal", "reached", f"at {CLOCK} GHz"])
-    for one in found:
-        speed = f"{one['hops_per_cpu_s'] / 1e6:.1f}" if one["hops_per_cpu_s"] else "–"
-        parts = [each["share"] * (1 if each["of"] == "peak_bytes" else CLOCK / ghz) for each in one["reached"]]
-        shares = [f"{one['share']:.0%}", f"{min(parts):.0%}"] if parts else ["–", "–"]
-        peak = quantity("bytes", one["peak_bytes"])
-        cpu = quantity("seconds", one["total_cpu_s"])
-        yield markdown.line([f"`{one['id']}`", speed, cpu, peak, one["goal"] or "–", *shares])
+    yield f"{at} Best of repetitions. Goals are for {CLOCK} GHz: *at {CLOCK} GHz* is what as many cycles give there."
+    yield f"The last columns are of {commit}, on another machine of {clock} GHz; some rows are of there alone.\n"
+    now = ["Mhop per CPU s", "CPU, all", "peak memory", "goal", "reached", f"at {CLOCK} GHz"]
+    then = [f"{commit}: Mhop per CPU s", "CPU, all", "peak memory", f"at {CLOCK} GHz"]
+    yield markdown.head(["row", *now, *then])
+    for name in dict.fromkeys([*found, *before]):
+        one, cells = found.get(name), ["–"] * 6
+        if one:
+            parts = [each["share"] * (1 if each["of"] == "peak_bytes" else CLOCK / ghz) for each in one["reached"]]
+            shares = [f"{one['share']:.0%}", f"{min(parts):.0%}"] if parts else ["–", "–"]
+            cells = [*_cost(one), one["goal"] or "–", *shares]
+        old = before.get(name)
+        last = [*_cost(old), f"{old['share']:.0%}" if old["share"] else "–"] if old else ["–"] * 4
+        yield markdown.line([f"`{name}`", *cells, *last])
 
 
-def _beside(found: Any, at: str, _: float) -> Iterator[str]:
+def _cost(one: Mapping[str, Any]) -> list[str]:
+    """Speed, CPU time and memory of a row."""
+    speed = f"{one['hops_per_cpu_s'] / 1e6:.1f}" if one["hops_per_cpu_s"] else "–"
+    return [speed, quantity("seconds", one["total_cpu_s"]), quantity("bytes", one["peak_bytes"])]
+
+
+def _beside(kept: Mapping[str, Any], at: str, _: float) -> Iterator[str]:
+    found = kept["beside"]["found"]
     yield f"## Beside {found['rev']}\n"
     yield f"{at} Short rows' instructions a packet-hop by cachegrind, without set-up and result; CPU time in turns."
     yield "Goal: 1.\n"
