@@ -69,13 +69,13 @@ impl Rpm {
     }
 
     /// What its signals have come to.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "internals"))]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
     /// How many ACKs of any flow will be told, if there is one counter for all.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "internals"))]
     pub fn waiting_for_all(&self) -> u16 {
         self.aggregate.map_or(0, |a| a.0)
     }
