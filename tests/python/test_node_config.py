@@ -67,6 +67,7 @@ def test_the_configurations_are_good(overlay):
         ("[[socks]]", '[memory]\nbudget = "1 kB"\n[[socks]]', "budget", "memory.budget: must be at least"),
         ('node = "a"', 'node = "x"', "node =", "node: "),
         ('exit = "b"', 'exit = "a"', 'exit = "a"', "socks.exit: a node cannot be its own exit"),
+        ('exit = "b"\nto', 'exit = "a"\nto', 'exit = "a"\nto', "forward.exit: a node cannot be its own exit"),
         ('exit = "b"', 'exit = "c"', 'exit = "c"', "socks.exit: "),
         ('to = "127.0.0.1:9"', 'to = "9"', "to =", "forward.to: `9` is not `host:port`"),
         ("[[socks]]", '[[transparent]]\nto = "10.0.0.0/8"\nexit = "b"\n[[socks]]', "to =", "transparent.to: "),
@@ -80,6 +81,11 @@ def test_what_is_wrong_has_its_line_and_key(overlay, check, old, new, line, says
     said = check(old, new)
     assert says in said
     assert said.startswith(f"a.toml:{line_of(overlay, line)}: "), said
+
+
+def test_each_link_needs_a_neighbour(overlay, check):
+    said = check('node = "r"', 'node = "b"')
+    assert "the node has a link to `r`, which needs a [[neighbour]] of its own" in said
 
 
 def test_an_open_proxy_has_to_be_meant(overlay, check):

@@ -134,13 +134,16 @@ class Overlay:
         forwards: tuple[int, ...] = (),
         hosts: dict[str, str] | None = None,
         within: dict[str, tuple[str, ...]] | None = None,
+        reached: Callable[[Overlay, str, str], str] | None = None,
         **more: str,
     ):
         """`forwards` are servers' ports, each of which gets an entrance. `more`: TOML for a node, by its name.
 
-        `hosts` are the addresses of nodes that are not at 127.0.0.1, `within` the commands that run nodes.
+        `hosts` are addresses of nodes that are not at 127.0.0.1, `within` the commands that run nodes. `reached` says
+        how a node reaches a neighbour: by datagrams to its address, unless it is given.
         """
         self.hosts, self.within = hosts or {}, within or {}
+        self.reached = reached or (lambda overlay, _, peer: f'address = "{overlay.address(peer)}"')
         self.program = daemon()
         self.folder = Path(tempfile.mkdtemp(prefix="midpath-overlay-"))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -174,7 +177,7 @@ class Overlay:
         for peer in PEERS[name]:
             theirs = (keys or {}).get(peer, [self.keys[peer]])
             lines += ["[[neighbour]]", f'node = "{peer}"', f"key = {json.dumps(theirs)}"]
-            lines += [f'address = "{self.address(peer)}"']
+            lines += [self.reached(self, name, peer)]
         if name == "a":
             for table, port in (("socks", self.socks), ("connect", self.connect)):
                 lines += [f"[[{table}]]", f'listen = "127.0.0.1:{port}"', 'exit = "b"']

@@ -88,12 +88,12 @@ fn lateness() -> io::Result<Lateness> {
         if now > begin + TIME_NS {
             return Ok(late);
         }
-        wait(&[], Some(NAP_NS))?;
+        wait([], Some(NAP_NS))?;
         late.note(Time::from_ns(now_ns().saturating_sub(now + NAP_NS)));
     }
 }
 
 /// CPU time of this thread.
 fn cpu_ns() -> u64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+    clock_ns(rustix::time::ClockId::ThreadCPUTime)
 }

@@ -1,6 +1,7 @@
 //! All links of a laboratory, on one thread: frames come in at one end's device, and leave at the other's.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use midpath_core::units::Time;
@@ -105,14 +106,13 @@ impl Emulator {
     /// Forwards frames until `over`. The links' time begins at `begin_ns`; each `every` all are looked at.
     /// `on_the_way` is told how many packets of programs are.
     pub fn run(&mut self, begin_ns: u64, every: Time, over: &AtomicBool, on_the_way: &AtomicUsize) -> io::Result<()> {
-        let descriptors: Vec<_> = self.sockets.iter().map(Packets::raw).collect();
         let (mut room, mut sample_at) = (Room::new(), Time::ZERO);
         let time = |ns: u64| Time::from_ns(ns.saturating_sub(begin_ns));
         while !over.load(Ordering::Relaxed) {
             let due = self.ways.iter().filter_map(Emulated::next_due).min().unwrap_or(Time::MAX).min(sample_at);
             let due_ns = begin_ns.saturating_add(due.as_ns());
             let nap = due_ns.saturating_sub(now_ns()).min(NAP_NS);
-            for (n, ready) in wait(&descriptors, Some(nap))?.into_iter().enumerate() {
+            for (n, ready) in wait(self.sockets.iter().map(AsFd::as_fd), Some(nap))?.into_iter().enumerate() {
                 if ready {
                     self.receive(n, &mut room, &time)?;
                 }

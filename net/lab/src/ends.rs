@@ -242,7 +242,7 @@ impl<'a> Ends<'a> {
             let now_ns = now_ns();
             let now = Time::from_ns(now_ns.saturating_sub(begin_ns));
             if now_ns < begin_ns {
-                crate::packets::wait(&[], Some(begin_ns - now_ns))?;
+                crate::packets::wait([], Some(begin_ns - now_ns))?;
                 continue;
             }
             if !begun {

@@ -2,10 +2,13 @@
 
 #![expect(clippy::disallowed_methods, reason = "real packets carry real times")]
 
-use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::frame::{Frame, OFFLOAD, Offload};
 
@@ -32,19 +35,21 @@ pub struct Packets {
     fd: OwnedFd,
 }
 
+impl AsFd for Packets {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 #[allow(unsafe_code)]
 impl Packets {
     /// Opens one for all frames that come in through `device`.
     pub fn open(device: &str) -> io::Result<Packets> {
-        let index = index_of(device)?;
         // Deaf until it is bound: no frame of another device may get in.
-        // SAFETY: plain numbers; the result is checked.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let socket = Packets { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = Packets { fd: socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)? };
+        let index = netdevice::name_to_index(&socket.fd, device);
+        let index = index.map_err(|error| io::Error::other(format!("{device}: {}", io::Error::from(error))))?;
         // In a user namespace there is as much as everybody gets.
         for (force, ask) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
             socket.set(libc::SOL_SOCKET, force, ROOM).or_else(|_| socket.set(libc::SOL_SOCKET, ask, ROOM))?;
@@ -57,10 +62,12 @@ impl Packets {
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = index;
+        address.sll_ifindex = index as libc::c_int;
         // SAFETY: the pointer and the length are those of a structure that lives over the call.
-        let bound =
-            unsafe { libc::bind(fd, (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t) };
+        let bound = unsafe {
+            let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            libc::bind(socket.fd.as_raw_fd(), (&raw const address).cast(), length)
+        };
         if bound < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
     }
 
@@ -76,11 +83,6 @@ impl Packets {
             )
         };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-
-    /// The descriptor, for `poll`.
-    pub fn raw(&self) -> RawFd {
-        self.fd.as_raw_fd()
     }
 
     /// Frames that have come, at most [`BATCH`].
@@ -102,7 +104,7 @@ impl Packets {
         // SAFETY: BATCH headers that point to memory of the lengths that they say.
         let got = unsafe {
             libc::recvmmsg(
-                self.raw(),
+                self.fd.as_raw_fd(),
                 headers.as_mut_ptr(),
                 BATCH as u32,
                 libc::MSG_DONTWAIT as _,
@@ -132,7 +134,7 @@ impl Packets {
         // SAFETY: the pointer and the length are those of an array that lives over the call.
         let done = unsafe {
             libc::getsockopt(
-                self.raw(),
+                self.fd.as_raw_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_STATISTICS,
                 (&raw mut found).cast(),
@@ -159,7 +161,8 @@ impl Packets {
             headers[i].msg_hdr.msg_iovlen = 2;
         }
         // SAFETY: `count` headers that point to memory of the lengths that they say.
-        let sent = unsafe { libc::sendmmsg(self.raw(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT as _) };
+        let sent =
+            unsafe { libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT as _) };
         usize::try_from(sent).or_else(|_| would_block(io::Error::last_os_error()))
     }
 }
@@ -182,16 +185,6 @@ fn stamp_of(header: &libc::msghdr) -> Option<u64> {
     None
 }
 
-#[allow(unsafe_code)]
-fn index_of(device: &str) -> io::Result<libc::c_int> {
-    let name = CString::new(device)?;
-    // SAFETY: a string that ends with 0 and lives over the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::other(format!("{device}: {}", io::Error::last_os_error()))),
-        index => Ok(index as libc::c_int),
-    }
-}
-
 /// Nothing to do now is no error.
 fn would_block(error: io::Error) -> io::Result<usize> {
     let full = error.raw_os_error() == Some(libc::ENOBUFS);
@@ -203,15 +196,12 @@ const OLDEST: u64 = 1_000_000_000;
 
 /// The monotonic clock.
 pub fn now_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
+    clock_ns(ClockId::Monotonic)
 }
 
 /// One of the kernel's clocks.
-#[allow(unsafe_code)]
-pub fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a structure that lives over the call.
-    unsafe { libc::clock_gettime(clock, &raw mut now) };
+pub fn clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -222,17 +212,12 @@ fn wall_ns() -> u64 {
 }
 
 /// Waits until a descriptor can be read, or for `ns`; says which can be.
-#[allow(unsafe_code)]
-pub fn wait(descriptors: &[RawFd], ns: Option<u64>) -> io::Result<Vec<bool>> {
-    let mut all: Vec<libc::pollfd> =
-        descriptors.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
-    let time = ns.map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
-    let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
-    // SAFETY: as many descriptors as it says, and a time that lives over the call.
-    let ready = unsafe { libc::ppoll(all.as_mut_ptr(), all.len() as libc::nfds_t, time, std::ptr::null()) };
-    if ready < 0 {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::Interrupted { Ok(vec![false; all.len()]) } else { Err(error) };
+pub fn wait<'a>(descriptors: impl IntoIterator<Item = BorrowedFd<'a>>, ns: Option<u64>) -> io::Result<Vec<bool>> {
+    let mut all: Vec<_> = descriptors.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let time = ns.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
+    match poll(&mut all, time.as_ref()) {
+        Ok(_) => Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect()),
+        Err(rustix::io::Errno::INTR) => Ok(vec![false; all.len()]),
+        Err(error) => Err(error.into()),
     }
-    Ok(all.iter().map(|fd| fd.revents != 0).collect())
 }

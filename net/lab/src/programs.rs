@@ -5,13 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, PipeReader, Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use midpath_core::units::Time;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -142,7 +143,7 @@ impl<'a> Programs<'a> {
         for one in self.all.iter_mut().filter(|one| one.child.is_some()) {
             one.stopped = one.status.is_none();
         }
-        for signal in [libc::SIGTERM, libc::SIGKILL] {
+        for signal in [Signal::TERM, Signal::KILL] {
             // What it has left in its group, too.
             self.all.iter().filter_map(|one| one.child.as_ref()).for_each(|child| to_group(child, signal));
             let until = Instant::now() + GRACE;
@@ -202,7 +203,6 @@ impl<'a> Programs<'a> {
 }
 
 /// Starts a program in this thread's namespace, as the leader of a group of its own.
-#[allow(unsafe_code)]
 fn start(program: &Program) -> io::Result<(Child, OwnedFd, JoinHandle<()>)> {
     let file = File::options().append(true).create(true).open(&program.output)?;
     let (reader, writer) = io::pipe()?;
@@ -211,16 +211,12 @@ fn start(program: &Program) -> io::Result<(Child, OwnedFd, JoinHandle<()>)> {
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
     let mut child = command.spawn()?;
     drop(command);
-    // SAFETY: plain numbers; the descriptor is new and nobody else's.
-    let descriptor = unsafe {
-        match libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(child.id()), 0) {
-            fd if fd >= 0 => OwnedFd::from_raw_fd(fd as RawFd),
-            _ => {
-                let error = io::Error::last_os_error();
-                child.kill()?;
-                child.wait()?;
-                return Err(error);
-            }
+    let descriptor = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+        Ok(descriptor) => descriptor,
+        Err(error) => {
+            child.kill()?;
+            child.wait()?;
+            return Err(error.into());
         }
     };
     let output = thread::Builder::new().spawn(move || keep(reader, file))?;
@@ -262,8 +258,7 @@ fn listening() -> BTreeSet<String> {
     found
 }
 
-#[allow(unsafe_code)]
-fn to_group(leader: &Child, signal: libc::c_int) {
-    // SAFETY: plain numbers. The leader's number stays the group's while anything of it runs.
-    unsafe { libc::kill(-(leader.id() as libc::pid_t), signal) };
+fn to_group(leader: &Child, signal: Signal) {
+    // The leader's number stays the group's while anything of it runs; an error says that nothing does.
+    let _ = kill_process_group(Pid::from_child(leader), signal);
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -13,6 +13,9 @@ use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
 use midpath_sim::measure::Capacity;
 use midpath_sim::setup::{Direction, Setup};
+use rustix::process::Signal;
+use rustix::system::RebootCommand;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -84,21 +87,17 @@ pub fn run() -> Result<Value, String> {
 }
 
 /// A laboratory whose master is killed ends, too.
-#[allow(unsafe_code)]
 fn die_with_parent() {
-    // SAFETY: plain numbers.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // It fails for no signal that there is.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// Switches the guest off. On a machine of its own this is not the first process.
-#[allow(unsafe_code)]
 pub fn halt() -> Result<(), String> {
     if std::process::id() != 1 {
         return Err("only PID 1 of a guest may power it off".into());
     }
-    // SAFETY: a plain number.
-    unsafe { libc::reboot(libc::RB_POWER_OFF) };
-    Err(io::Error::last_os_error().to_string())
+    rustix::system::reboot(RebootCommand::PowerOff).map_err(|error| io::Error::from(error).to_string())
 }
 
 /// Real-time priority for this thread, if that is allowed; what it starts has none.
@@ -110,11 +109,8 @@ pub fn prioritise(priority: libc::c_int) -> bool {
 }
 
 /// Moves this thread into a network namespace.
-#[allow(unsafe_code)]
 pub fn enter(file: &File) -> io::Result<()> {
-    // SAFETY: the descriptor is open; only this thread changes.
-    let done = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    Ok(move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 struct Ran {

@@ -2,6 +2,7 @@
 //! transmission at a rate.
 
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_node::lateness::Lateness;
@@ -124,12 +125,11 @@ pub fn run(paths: &[Path]) -> io::Result<Report> {
     let working =
         |path: &Path| Working { to: place(&path.to), path: path.clone(), line: EmulatedLink::new(path.shape.clone()) };
     let mut all: Vec<Working> = paths.iter().map(working).collect();
-    let mut descriptors: Vec<_> = sockets.iter().map(Packets::raw).collect();
-    descriptors.push(0);
+    let stdin = io::stdin();
     let (mut report, mut room) = (Report::default(), Room::new());
     println!("ready");
     loop {
-        let ready = wait(&descriptors, next_wait(&all))?;
+        let ready = wait(sockets.iter().map(AsFd::as_fd).chain([stdin.as_fd()]), next_wait(&all))?;
         if ready[sockets.len()] {
             if io::stdin().read(&mut [0; 64])? == 0 {
                 report.missed = sockets.iter().map(Packets::missed).sum();

@@ -3,16 +3,29 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use midpath_testing::ignore;
 
-use crate::common::free_port;
+/// A port that nobody has, of those that Linux gives to no client: one of its own would be a client's by the time a
+/// node listens there.
+fn free_port() -> u16 {
+    static DRAWN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);
+        let port = (10_000 + (std::process::id().wrapping_mul(97) + drawn) % 20_000) as u16;
+        let at = ("127.0.0.1", port);
+        if TcpListener::bind(at).is_ok() && UdpSocket::bind(at).is_ok() {
+            return port;
+        }
+    }
+}
 
 const NETWORK: &str = r#"
 scheme = "cubic"

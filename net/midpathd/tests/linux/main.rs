@@ -4,8 +4,6 @@
 #[cfg(target_os = "linux")]
 mod check;
 #[cfg(target_os = "linux")]
-mod common;
-#[cfg(target_os = "linux")]
 mod log;
 #[cfg(target_os = "linux")]
 mod metrics;
