@@ -81,8 +81,9 @@ pub trait Probe: Send {
     fn sample(&mut self, _node: u32, _state: &mut Node, _now: Time) {}
     /// Called when all nodes have been sampled.
     fn end_sample(&mut self) {}
-    /// Called with all nodes at the times of a watch, before anything else that happens then.
-    fn watch(&mut self, _nodes: &[Node], _now: Time) {}
+    /// Called with all nodes at the times of a watch, before anything else that happens then, and with how many events
+    /// there have been.
+    fn watch(&mut self, _nodes: &[Node], _events: u64, _now: Time) {}
     /// The probe itself, when the run is over.
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any + Send>;
 }

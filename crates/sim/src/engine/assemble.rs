@@ -84,11 +84,11 @@ impl Engine {
         let reports = AllReports::default();
         let waits = network.waits.map(|waits| (waits, place.clone().into()));
         for (p, part) in (0..).zip(&mut parts) {
-            part.reports = reports.clone();
-            part.delays.late_after = network.late_after.clone();
+            part.common.reports = reports.clone();
+            part.common.delays.late_after = network.late_after.clone();
             let waiting =
                 |(waits, place): &(_, Arc<[_]>)| Waiting::new(Arc::clone(waits), place.clone(), p, reports.clone());
-            part.waiting = waits.as_ref().map(waiting).map(Box::new);
+            part.common.waiting = waits.as_ref().map(waiting).map(Box::new);
         }
         Engine { parts, place, nodes_of_rings, reports, window, threads, survey: Survey::default() }
     }
@@ -187,20 +187,20 @@ impl Engine {
     pub fn corrupted(&self, id: NodeId, port: PortId) -> u64 {
         let (p, n) = self.place[id.0 as usize];
         let part = &self.parts[p as usize];
-        part.rings.corrupted(part.spans[n as usize].first + u32::from(port.0))
+        part.common.rings.corrupted(part.spans[n as usize].first + u32::from(port.0))
     }
 
     /// All parts' tallies as one.
     pub fn tally(&self) -> Tally {
         self.parts.iter().fold(Tally::default(), |mut sum, p| {
-            sum.add(&p.tally);
+            sum.add(&p.common.tally);
             sum
         })
     }
 
     /// Packets made by endpoints and ports; imports count once.
     pub fn created(&self) -> u64 {
-        self.parts.iter().map(|p| p.pool.created() - p.tally.imported).sum()
+        self.parts.iter().map(|p| p.pool.created() - p.common.tally.imported).sum()
     }
 
     /// Packets stored in ports and packets on wires.
@@ -220,7 +220,7 @@ impl Engine {
 
     /// What happened to each flow's packets; it is handed over.
     pub fn take_fates(&mut self) -> FxHashMap<FlowId, FlowFate> {
-        let mut parts = self.parts.iter_mut().map(|part| std::mem::take(&mut part.fates));
+        let mut parts = self.parts.iter_mut().map(|part| std::mem::take(&mut part.common.fates));
         let mut all = parts.next().unwrap_or_default();
         for (flow, fate) in parts.flatten() {
             let sum = all.entry(flow).or_default();
@@ -234,7 +234,7 @@ impl Engine {
 
     /// One-way delays of flows of datagrams, in order of flows; they are handed over.
     pub fn take_delays(&mut self) -> BTreeMap<FlowId, Box<Delays>> {
-        self.parts.iter_mut().flat_map(|part| std::mem::take(&mut part.delays.of)).collect()
+        self.parts.iter_mut().flat_map(|part| std::mem::take(&mut part.common.delays.of)).collect()
     }
 
     /// What every flow's ends have reported, those that are gone and those that are still here. The
@@ -260,7 +260,7 @@ impl Engine {
 
     /// The probes, part by part.
     pub fn into_probes(self) -> impl Iterator<Item = Box<dyn Probe>> {
-        self.parts.into_iter().map(|p| p.probe)
+        self.parts.into_iter().map(|p| p.common.probe)
     }
 }
 

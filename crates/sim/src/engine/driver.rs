@@ -1,27 +1,21 @@
 //! The driver of a running node: puts its packets on wires, and counts their fates.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use midpath_core::node::{Driver, EndId, Release, Step};
 use midpath_core::packet::{Carried, FlowId, NodeId, Note, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::roles::{Drop, Endpoint, FlowReport, Half, Transmitter};
 use midpath_core::units::Time;
 use midpath_core::wire;
-use rustc_hash::FxHashMap;
 
-use super::delays::AllDelays;
 use super::frames::Outcome;
 use super::in_step::EndEvent;
-use super::mail::{Address, Mail};
-use super::reports::AllReports;
-use super::rings::{Entry, Rings};
-use super::sched::Calendar;
-use super::tally::{FlowFate, Tally};
+use super::mail::Address;
+use super::part::Common;
+use super::rings::Entry;
 use super::trace::{At, Life, Trace, reason};
-use super::waits::Waiting;
+
 use super::wire::{Hazards, Target, Wire};
-use super::{Event, Probe};
 
 /// Whether a run is traced: a driver of its own where it is, so that the other pays nothing.
 pub(super) trait Tracing {
@@ -53,21 +47,7 @@ pub(super) struct NodeDriver<'a, T> {
     pub now: Time,
     pub node: u32,
     pub wires: &'a mut [Wire],
-    pub rings: &'a mut Rings,
-    pub events: &'a [Event],
-    pub calendar: &'a mut Calendar,
-    pub tight: &'a mut BinaryHeap<Reverse<(Time, u32)>>,
-    pub bucket_end: Time,
-    pub tally: &'a mut Tally,
-    pub fates: &'a mut FxHashMap<FlowId, FlowFate>,
-    pub delays: &'a mut AllDelays,
-    pub reports: &'a AllReports,
-    pub outbox: &'a mut [Mail],
-    pub probe: &'a mut dyn Probe,
-    pub observed: bool,
-    pub bytes: Option<&'a mut Vec<u8>>,
-    pub waiting: Option<&'a mut Waiting>,
-    pub ends: Option<&'a mut Vec<EndEvent>>,
+    pub common: &'a mut Common,
     pub tracing: T,
 }
 
@@ -86,23 +66,27 @@ impl<T: Tracing> NodeDriver<'_, T> {
 
     #[inline(always)]
     fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
-        if self.rings.push(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
-            self.tight.push(Reverse((at, node)));
+        if self.common.rings.push(ring, at, entry) && self.common.calendar.note(node, at) && at < self.common.bucket_end
+        {
+            self.common.tight.push(Reverse((at, node)));
         }
     }
 
     /// The same with a packet that may overtake others.
     #[cold]
     fn arrive_before(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
-        if self.rings.insert(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
-            self.tight.push(Reverse((at, node)));
+        if self.common.rings.insert(ring, at, entry)
+            && self.common.calendar.note(node, at)
+            && at < self.common.bucket_end
+        {
+            self.common.tight.push(Reverse((at, node)));
         }
     }
 
     /// Gives a packet its place on the wire. For each hop: a call costs 22 instructions.
     #[inline(always)]
     fn put_on_wire(&mut self, port: PortId, pkt: Pkt, (start, end): (Time, Time), pool: &mut Pool) {
-        self.tally.hops += 1;
+        self.common.tally.hops += 1;
         let wire = &self.wires[usize::from(port.0)];
         let (at, target) = (end + wire.delay, wire.target);
         if wire.plain
@@ -116,8 +100,8 @@ impl<T: Tracing> NodeDriver<'_, T> {
     /// A packet gets its place on the wire, and the probe watches packets, or links carry bytes.
     #[cold]
     fn observe(&mut self, port: PortId, pkt: &Pkt, start: Time, pool: &mut Pool) {
-        self.probe.transmitted(self.node, port, pool.carried(pkt), start);
-        if let Some(bytes) = &mut self.bytes {
+        self.common.probe.transmitted(self.node, port, pool.carried(pkt), start);
+        if let Some(bytes) = &mut self.common.bytes {
             let payload = pool.payload(pkt).cloned();
             wire::cross(&mut pool[pkt], payload.as_deref(), bytes);
         }
@@ -127,7 +111,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
     /// another part.
     #[inline(never)]
     fn send_over(&mut self, port: PortId, pkt: Pkt, (start, end): (Time, Time), pool: &mut Pool) {
-        if self.observed {
+        if self.common.observed {
             self.observe(port, &pkt, start, pool);
         }
         let wire = &mut self.wires[usize::from(port.0)];
@@ -150,9 +134,9 @@ impl<T: Tracing> NodeDriver<'_, T> {
 
     /// Sends a packet to another part, where it arrives.
     fn export(&mut self, part: u32, ring: u32, (at, corrupt): (Time, bool), pkt: Pkt, pool: &mut Pool) {
-        self.tally.exported += 1;
+        self.common.tally.exported += 1;
         let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
-        self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
+        self.common.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
     }
 
     /// Puts a packet into the frame that begins now.
@@ -285,18 +269,18 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
             trace.packet_why(at, id, carried.0, ("dropped", reason(why)), f64::NAN);
             trace.forget(id);
         }
-        if let (true, Some(port)) = (self.observed, port) {
-            self.probe.dropped(self.node, port, carried, reason(why), self.now);
+        if let (true, Some(port)) = (self.common.observed, port) {
+            self.common.probe.dropped(self.node, port, carried, reason(why), self.now);
         }
-        self.tally.dropped += 1;
+        self.common.tally.dropped += 1;
         match why {
-            Drop::NoRoute => self.tally.no_route += 1,
-            Drop::Hops => self.tally.out_of_hops += 1,
+            Drop::NoRoute => self.common.tally.no_route += 1,
+            Drop::Hops => self.common.tally.out_of_hops += 1,
             _ => {}
         }
         // A packet that reached its host after the flow was over there was not lost by the network.
         if why != Drop::Undeliverable {
-            let fate = self.fates.entry(carried.0.flow).or_default();
+            let fate = self.common.fates.entry(carried.0.flow).or_default();
             fate.dropped += 1;
             fate.datagrams += u64::from(carried.0.stamped().is_some());
         }
@@ -307,14 +291,14 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         if let Some(trace) = self.tracing.trace() {
             trace.packet(at, id, packet, "marked", f64::NAN);
         }
-        self.fates.entry(packet.flow).or_default().marked += 1;
+        self.common.fates.entry(packet.flow).or_default().marked += 1;
     }
 
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
-        self.probe.finished(self.node, flow, active, &report, self.now);
-        match &mut self.ends {
+        self.common.probe.finished(self.node, flow, active, &report, self.now);
+        match &mut self.common.ends {
             Some(ends) => ends.push(EndEvent::Gone { flow, active }),
-            None => self.reports.add(flow, report),
+            None => self.common.reports.add(flow, report),
         }
         let at = self.at(None);
         if let Some(trace) = self.tracing.trace() {
@@ -323,44 +307,44 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
     }
 
     fn completed(&mut self, end: EndId, half: Half) {
-        if let (Some(waiting), Half::Receiving) = (&mut self.waiting, half) {
+        if let (Some(waiting), Half::Receiving) = (&mut self.common.waiting, half) {
             waiting.ended(end.flow, self.node, self.now);
         }
-        if let (Some(ends), Half::Receiving) = (&mut self.ends, half) {
+        if let (Some(ends), Half::Receiving) = (&mut self.common.ends, half) {
             // In one part, a node's number there is its own.
             ends.push(EndEvent::Received(end.flow, NodeId(self.node)));
         }
     }
 
     fn delivered_bytes(&mut self, flow: FlowId, bytes: u64, now: Time) {
-        if let Some(waiting) = &mut self.waiting {
+        if let Some(waiting) = &mut self.common.waiting {
             waiting.delivered(flow, bytes, self.node, now);
         }
     }
 
     fn released(&mut self) -> Option<(Time, Release)> {
-        self.waiting.as_mut()?.released.pop_front()
+        self.common.waiting.as_mut()?.released.pop_front()
     }
 
     fn cancelled(&mut self) -> Option<(Time, Release)> {
-        self.waiting.as_mut()?.needless.pop()
+        self.common.waiting.as_mut()?.needless.pop()
     }
 
     fn alarm(&mut self, token: u32, now: Time) {
-        if let Some(waiting) = &mut self.waiting {
+        if let Some(waiting) = &mut self.common.waiting {
             waiting.alarm(token, now);
         }
     }
 
     fn starts(&mut self, flow: FlowId, now: Time) -> bool {
-        self.waiting.as_mut().is_none_or(|waiting| waiting.starts(flow, now))
+        self.common.waiting.as_mut().is_none_or(|waiting| waiting.starts(flow, now))
     }
 
     #[inline]
     fn delivered(&mut self, id: PacketId, packet: &Packet) {
-        self.tally.delivered += 1;
+        self.common.tally.delivered += 1;
         if let Some(sent) = packet.stamped() {
-            self.delays.arrived(packet, sent, self.now);
+            self.common.delays.arrived(packet, sent, self.now);
         }
         let at = self.at(None);
         if let Some(trace) = self.tracing.trace() {
@@ -369,7 +353,7 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
     }
 
     fn consumed(&mut self, id: PacketId, packet: &Packet) {
-        self.tally.consumed += 1;
+        self.common.tally.consumed += 1;
         let at = self.at(None);
         if let Some(trace) = self.tracing.trace() {
             trace.packet(at, id, packet, "consumed", f64::NAN);

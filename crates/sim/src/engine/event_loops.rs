@@ -67,9 +67,9 @@ impl<T: Tracing> NodeDriver<'_, T> {
     #[inline(never)]
     fn run_by_merge(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
         loop {
-            let (mut at, mut ring, mut other) = (self.rings.next_arrival(first), first, Time::MAX);
+            let (mut at, mut ring, mut other) = (self.common.rings.next_arrival(first), first, Time::MAX);
             if first + 1 < last {
-                other = self.rings.next_arrival(first + 1);
+                other = self.common.rings.next_arrival(first + 1);
                 if other < at {
                     (at, ring, other) = (other, first + 1, at);
                 }
@@ -84,9 +84,9 @@ impl<T: Tracing> NodeDriver<'_, T> {
             }
             // Nothing new comes to the other one meanwhile, and a tie is compared again.
             let others = other.min(horizon);
-            while let Some(entry) = self.rings.pop(ring, pool) {
+            while let Some(entry) = self.common.rings.pop(ring, pool) {
                 self.arrival(node, pool, (first, ring), at, entry);
-                at = self.rings.next_arrival(ring);
+                at = self.common.rings.next_arrival(ring);
                 if at >= others || node.next_wake() < at {
                     break;
                 }
@@ -100,7 +100,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
         loop {
             // Ties go to the first, which is the lower port: the order is total.
             let (mut at, mut ring) = (Time::MAX, 0);
-            for (i, next) in self.rings.next_arrivals().all(first, last).iter().enumerate() {
+            for (i, next) in self.common.rings.next_arrivals().all(first, last).iter().enumerate() {
                 if *next < at {
                     (at, ring) = (*next, first + i as u32);
                 }
@@ -111,7 +111,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
             }
             if wake < at {
                 self.wake(node, pool, wake);
-            } else if let Some(entry) = self.rings.pop(ring, pool) {
+            } else if let Some(entry) = self.common.rings.pop(ring, pool) {
                 self.arrival(node, pool, (first, ring), at, entry);
             }
         }
@@ -132,13 +132,13 @@ impl<T: Tracing> NodeDriver<'_, T> {
         // What comes next, as far as it is known.
         heap.clear();
         let mut beyond =
-            self.rings.next_arrivals_mut().take_before(first, last, horizon, |link, at| heap.push(link, at));
+            self.common.rings.next_arrivals_mut().take_before(first, last, horizon, |link, at| heap.push(link, at));
         heap.heapify();
         if many && heap.links().len() > 1 {
             // None of it is in the cache: one wait for all rings, not one for each.
-            heap.links().for_each(|ring| self.rings.fetch_ring(ring));
-            heap.links().for_each(|ring| self.rings.fetch_front(ring));
-            heap.links().for_each(|ring| self.rings.fetch_packet(ring, pool));
+            heap.links().for_each(|ring| self.common.rings.fetch_ring(ring));
+            heap.links().for_each(|ring| self.common.rings.fetch_front(ring));
+            heap.links().for_each(|ring| self.common.rings.fetch_packet(ring, pool));
         }
         // Ties go to the lower port, as above.
         while let Some((at, ring)) = heap.first() {
@@ -147,11 +147,11 @@ impl<T: Tracing> NodeDriver<'_, T> {
                 self.wake(node, pool, wake);
                 continue;
             }
-            let Some(entry) = self.rings.pop(ring, pool) else { break };
-            match self.rings.next_arrival(ring) {
+            let Some(entry) = self.common.rings.pop(ring, pool) else { break };
+            match self.common.rings.next_arrival(ring) {
                 next if next < horizon => heap.replace_first(next),
                 next => {
-                    self.rings.next_arrivals_mut().index_arrival(ring, next);
+                    self.common.rings.next_arrivals_mut().index_arrival(ring, next);
                     beyond = beyond.min(next);
                     heap.pop();
                 }
@@ -169,8 +169,8 @@ impl<T: Tracing> NodeDriver<'_, T> {
     #[inline(always)]
     fn arrival(&mut self, node: &mut Node, pool: &mut Pool, (first, ring): (u32, u32), at: Time, entry: Entry) {
         self.now = at;
-        self.tally.events += 1;
-        self.tally.last_arrival = self.tally.last_arrival.max(at);
+        self.common.tally.events += 1;
+        self.common.tally.last_arrival = self.common.tally.last_arrival.max(at);
         if entry.corrupt() {
             return self.drop_corrupted(pool, (first, ring), entry);
         }
@@ -186,22 +186,22 @@ impl<T: Tracing> NodeDriver<'_, T> {
 
     #[cold]
     fn drop_corrupted(&mut self, pool: &mut Pool, (first, ring): (u32, u32), entry: Entry) {
-        self.rings.count_corrupted(ring);
-        self.tally.corrupted += 1;
+        self.common.rings.count_corrupted(ring);
+        self.common.tally.corrupted += 1;
         let (at, pkt) = (self.at(Some(PortId((ring - first) as u16))), entry.take(pool));
         if let Some(trace) = self.tracing.trace() {
             trace.packet_why(at, pkt.id(), &pool[&pkt], ("dropped", "corrupted"), f64::NAN);
             trace.forget(pkt.id());
         }
         let packet = pool.take(pkt);
-        let fate = self.fates.entry(packet.flow).or_default();
+        let fate = self.common.fates.entry(packet.flow).or_default();
         fate.corrupted += 1;
         fate.datagrams += u64::from(packet.stamped().is_some());
     }
 
     fn wake(&mut self, node: &mut Node, pool: &mut Pool, at: Time) {
         self.now = at;
-        self.tally.events += 1;
+        self.common.tally.events += 1;
         if let Woken::Driver(token) = node.on_wake(at, pool, self) {
             self.event(node, pool, token, at);
         }
@@ -210,7 +210,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
     /// What the scenario has in store for a node.
     #[cold]
     fn event(&mut self, node: &mut Node, pool: &mut Pool, token: u32, at: Time) {
-        match self.events[token as usize] {
+        match self.common.events[token as usize] {
             Event::Up(port, up) => {
                 self.trace_link_event(Some(port), if up { "link up" } else { "link down" }, f64::NAN);
                 self.wires[usize::from(port.0)].line.set_up(up);

@@ -30,7 +30,7 @@ impl Engine {
     /// If the network is in several parts.
     pub(crate) fn keep_in_step(&mut self, stop: Option<Time>) {
         let part = self.only_part();
-        part.ends = Some(Vec::new());
+        part.common.ends = Some(Vec::new());
         part.nodes.iter_mut().for_each(|node| node.measure_until(stop.unwrap_or(Time::MAX)));
     }
 
@@ -39,9 +39,9 @@ impl Engine {
     pub(crate) fn run_in_step(&mut self, limit: Time, events: &mut Vec<EndEvent>) -> Option<Time> {
         let part = self.only_part();
         let at = part.run_in_step(limit)?;
-        events.append(part.ends.get_or_insert_default());
-        if part.fates.len() > FATES {
-            part.fates.clear();
+        events.append(part.common.ends.get_or_insert_default());
+        if part.common.fates.len() > FATES {
+            part.common.fates.clear();
         }
         Some(at)
     }
@@ -65,7 +65,7 @@ impl Engine {
 impl Part {
     fn run_in_step(&mut self, limit: Time) -> Option<Time> {
         loop {
-            let Some(Reverse((at, n))) = self.tight.peek().copied() else {
+            let Some(Reverse((at, n))) = self.common.tight.peek().copied() else {
                 if !self.open_bucket(limit) {
                     return None;
                 }
@@ -74,16 +74,16 @@ impl Part {
             if at >= limit {
                 return None;
             }
-            self.tight.pop();
-            if self.calendar.next_of(n) != at {
+            self.common.tight.pop();
+            if self.common.calendar.next_of(n) != at {
                 continue; // it has run since
             }
             self.run_node(n, at.saturating_add(Time(1)));
-            let next = self.calendar.next_of(n);
-            if next < self.bucket_end {
-                self.tight.push(Reverse((next, n)));
+            let next = self.common.calendar.next_of(n);
+            if next < self.common.bucket_end {
+                self.common.tight.push(Reverse((next, n)));
             }
-            if self.ends.as_ref().is_some_and(|ends| !ends.is_empty()) {
+            if self.common.ends.as_ref().is_some_and(|ends| !ends.is_empty()) {
                 return Some(at);
             }
         }
@@ -92,12 +92,14 @@ impl Part {
     /// Takes up the nodes of the next bucket, however near they are to each other. Says whether one begins before `limit`.
     fn open_bucket(&mut self, limit: Time) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
-        let start = self.calendar.take_bucket(limit, &mut batch);
+        let start = self.common.calendar.take_bucket(limit, &mut batch);
         if let Some(start) = start {
-            self.bucket_end = start.saturating_add(self.calendar.width());
-            let of_bucket =
-                batch.drain(..).map(|n| (self.calendar.next_of(n), n)).filter(|(at, _)| *at < self.bucket_end);
-            self.tight.extend(of_bucket.map(Reverse));
+            self.common.bucket_end = start.saturating_add(self.common.calendar.width());
+            let of_bucket = batch
+                .drain(..)
+                .map(|n| (self.common.calendar.next_of(n), n))
+                .filter(|(at, _)| *at < self.common.bucket_end);
+            self.common.tight.extend(of_bucket.map(Reverse));
         }
         self.batch = batch;
         start.is_some()

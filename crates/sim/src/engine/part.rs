@@ -67,15 +67,10 @@ impl Span {
     }
 }
 
-/// One part.
-pub(crate) struct Part {
-    pub nodes: Vec<Node>,
-    pub spans: Vec<Span>,
-    /// What leaves by each port. The ring of what comes in there has the same number.
-    pub wires: Vec<Wire>,
+/// What a part's nodes share, beside the packets: what a node's driver reaches.
+pub(crate) struct Common {
     pub rings: Rings,
     pub calendar: Calendar,
-    pub pool: Pool,
     pub tally: Tally,
     pub fates: FxHashMap<FlowId, FlowFate>,
     pub delays: AllDelays,
@@ -87,19 +82,29 @@ pub(crate) struct Part {
     pub probe: Box<dyn Probe>,
     /// Packets are observed as they get their places on the wire: by the probe, or because links
     /// are of bytes.
-    observed: bool,
+    pub observed: bool,
     /// With links of bytes: where packets are written.
-    bytes: Option<Vec<u8>>,
-    /// Of a traced run: its record.
-    trace: Option<Box<Trace>>,
+    pub bytes: Option<Vec<u8>>,
     /// Flows that wait for others, if any do.
     pub waiting: Option<Box<Waiting>>,
     /// In step: what ends of flows have come to. Else nobody is told, and their reports are kept.
     pub ends: Option<Vec<EndEvent>>,
     /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the
     /// bucket at hand.
-    pub(super) tight: BinaryHeap<Reverse<(Time, u32)>>,
-    pub(super) bucket_end: Time,
+    pub tight: BinaryHeap<Reverse<(Time, u32)>>,
+    pub bucket_end: Time,
+}
+
+/// One part.
+pub(crate) struct Part {
+    pub nodes: Vec<Node>,
+    pub spans: Vec<Span>,
+    /// What leaves by each port. The ring of what comes in there has the same number.
+    pub wires: Vec<Wire>,
+    pub pool: Pool,
+    pub common: Common,
+    /// Of a traced run: its record.
+    trace: Option<Box<Trace>>,
     pub(super) batch: Vec<u32>,
     heap: ArrivalHeap,
 }
@@ -123,30 +128,25 @@ impl Part {
             calendar.renew(n as u32, node.next_wake());
         }
         let watched = probe.watches_packets();
-        let mut part = Part {
-            nodes,
-            spans,
-            wires,
+        let common = Common {
             rings,
             calendar,
-            pool: Pool::new(),
             tally: Tally::default(),
             fates: FxHashMap::default(),
             delays: AllDelays::default(),
             reports: AllReports::default(),
             outbox: (0..parts).map(|_| Mail::default()).collect(),
             events,
+            probe,
             observed: false,
             bytes: None,
-            trace: None,
             waiting: None,
             ends: None,
-            probe,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
-            batch: Vec::new(),
-            heap: ArrivalHeap::default(),
         };
+        let (batch, heap) = (Vec::new(), ArrivalHeap::default());
+        let mut part = Part { nodes, spans, wires, pool: Pool::new(), common, trace: None, batch, heap };
         if watched {
             part.observe_packets();
         }
@@ -155,7 +155,7 @@ impl Part {
 
     /// Makes the links that start here carry bytes.
     pub fn carry_bytes(&mut self) {
-        self.bytes = Some(Vec::new());
+        self.common.bytes = Some(Vec::new());
         self.observe_packets();
     }
 
@@ -172,13 +172,13 @@ impl Part {
 
     /// Makes each packet be observed as it gets its place on the wire.
     fn observe_packets(&mut self) {
-        self.observed = true;
+        self.common.observed = true;
         self.wires.iter_mut().for_each(|wire| wire.plain = false);
     }
 
     /// The earliest time at which anything happens here.
     pub fn earliest(&self) -> Time {
-        self.calendar.earliest()
+        self.common.calendar.earliest()
     }
 
     /// What is left to be done.
@@ -186,7 +186,7 @@ impl Part {
         if !self.nodes.iter().all(Node::is_resting) {
             return Agenda { work: true, ..Agenda::default() };
         }
-        let load = self.rings.load(&self.pool);
+        let load = self.common.rings.load(&self.pool);
         let stored = self.nodes.iter().any(|n| n.stored() > 0);
         Agenda { work: load == Load::Packets, messages: load == Load::Control, stored }
     }
@@ -195,14 +195,14 @@ impl Part {
     pub fn import(&mut self, mail: &mut Mail, node_of_ring: &[u32]) {
         mail.take_news().for_each(|news| self.hear(news));
         for (to, packet) in mail.take() {
-            self.tally.imported += 1;
-            debug_assert!(to.at >= self.bucket_end, "no packet comes before what the part has run");
+            self.common.tally.imported += 1;
+            debug_assert!(to.at >= self.common.bucket_end, "no packet comes before what the part has run");
             let pkt = self.pool.insert_with(packet, to.payload);
             if let Some(trace) = &mut self.trace {
                 trace.adopt(pkt.id(), to.life);
             }
-            if self.rings.insert(to.ring, to.at, Entry::new(pkt, to.corrupt, &self.pool)) {
-                self.calendar.note(node_of_ring[to.ring as usize], to.at);
+            if self.common.rings.insert(to.ring, to.at, Entry::new(pkt, to.corrupt, &self.pool)) {
+                self.common.calendar.note(node_of_ring[to.ring as usize], to.at);
             }
         }
     }
@@ -211,17 +211,17 @@ impl Part {
     #[cold]
     fn spread_news(&mut self, news: Vec<News>) {
         for news in news {
-            let Some(waiting) = &self.waiting else { return };
+            let Some(waiting) = &self.common.waiting else { return };
             match waiting.place(news.wait).0 {
                 part if part == waiting.part() => self.hear(news),
-                part => self.outbox[part as usize].tell(news),
+                part => self.common.outbox[part as usize].tell(news),
             }
         }
     }
 
     /// A node here hears that a flow has ended.
     fn hear(&mut self, news: News) {
-        let Some(waiting) = &mut self.waiting else { return };
+        let Some(waiting) = &mut self.common.waiting else { return };
         let node = waiting.place(news.wait).1;
         waiting.hear(news);
         while let Some((at, what)) = waiting.needless.pop() {
@@ -229,14 +229,14 @@ impl Part {
         }
         let mut released = std::mem::take(&mut waiting.released);
         released.drain(..).for_each(|(at, what)| self.release(node, at, what));
-        self.waiting.iter_mut().for_each(|waiting| waiting.released = std::mem::take(&mut released));
+        self.common.waiting.iter_mut().for_each(|waiting| waiting.released = std::mem::take(&mut released));
     }
 
     /// Has something begin at a node here.
     pub fn release(&mut self, node: u32, at: Time, what: Release) {
         self.nodes[node as usize].release(at, what);
-        if self.calendar.note(node, at) && at < self.bucket_end {
-            self.tight.push(Reverse((at, node)));
+        if self.common.calendar.note(node, at) && at < self.common.bucket_end {
+            self.common.tight.push(Reverse((at, node)));
         }
     }
 
@@ -244,28 +244,28 @@ impl Part {
     /// anything to run.
     pub fn run_bucket(&mut self, limit: Time) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
-        let Some(start) = self.calendar.take_bucket(limit, &mut batch) else {
+        let Some(start) = self.common.calendar.take_bucket(limit, &mut batch) else {
             self.batch = batch;
             return false;
         };
-        let width = self.calendar.width();
+        let width = self.common.calendar.width();
         let end = (start.saturating_add(width)).min(limit);
-        self.bucket_end = end;
+        self.common.bucket_end = end;
         let mut prefetched = (self.wires.len() > LARGE).then(Prefetched::default);
         for (i, &n) in batch.iter().enumerate() {
             if let Some(prefetched) = &mut prefetched {
                 self.prefetch(&batch[i..], end, prefetched);
             }
-            let next = self.calendar.next_of(n);
+            let next = self.common.calendar.next_of(n);
             if next >= end {
                 // A stale entry, or one beyond the limit in a bucket that straddles it.
                 if next < start.saturating_add(width) {
-                    self.calendar.renew(n, next);
+                    self.common.calendar.renew(n, next);
                 }
                 continue;
             }
             match self.spans[n as usize].lookahead {
-                near if near < width => self.tight.push(Reverse((next, n))),
+                near if near < width => self.common.tight.push(Reverse((next, n))),
                 lookahead => self.run_node(n, start.saturating_add(lookahead).min(limit)),
             }
         }
@@ -278,15 +278,15 @@ impl Part {
 
     /// Runs the nodes that are closer to each other than a bucket is wide, in order of time.
     fn run_tight(&mut self, end: Time) {
-        while let Some(Reverse((at, n))) = self.tight.pop() {
-            if self.calendar.next_of(n) != at {
+        while let Some(Reverse((at, n))) = self.common.tight.pop() {
+            if self.common.calendar.next_of(n) != at {
                 continue; // it has run since
             }
             let reach = self.spans[n as usize].lookahead.max(Time(1));
             self.run_node(n, at.saturating_add(reach).min(end));
-            let next = self.calendar.next_of(n);
+            let next = self.common.calendar.next_of(n);
             if next < end {
-                self.tight.push(Reverse((next, n)));
+                self.common.tight.push(Reverse((next, n)));
             }
         }
     }
@@ -308,30 +308,11 @@ impl Part {
     fn run_node_with<T: Tracing>(&mut self, tracing: T, n: u32, horizon: Time) {
         let Span { first, last, .. } = self.spans[n as usize];
         let node = &mut self.nodes[n as usize];
-        let mut driver = NodeDriver {
-            now: Time::ZERO,
-            node: n,
-            wires: &mut self.wires[first as usize..last as usize],
-            rings: &mut self.rings,
-            events: &self.events,
-            calendar: &mut self.calendar,
-            tight: &mut self.tight,
-            bucket_end: self.bucket_end,
-            tally: &mut self.tally,
-            fates: &mut self.fates,
-            delays: &mut self.delays,
-            reports: &self.reports,
-            outbox: &mut self.outbox,
-            observed: self.observed,
-            bytes: self.bytes.as_mut(),
-            probe: self.probe.as_mut(),
-            waiting: self.waiting.as_deref_mut(),
-            ends: self.ends.as_mut(),
-            tracing,
-        };
+        let wires = &mut self.wires[first as usize..last as usize];
+        let mut driver = NodeDriver { now: Time::ZERO, node: n, wires, common: &mut self.common, tracing };
         let next = driver.run(node, &mut self.pool, first, last, horizon, &mut self.heap);
-        self.calendar.renew(n, next);
-        if let Some(waiting) = &mut self.waiting
+        self.common.calendar.renew(n, next);
+        if let Some(waiting) = &mut self.common.waiting
             && !waiting.news.is_empty()
         {
             let news = std::mem::take(&mut waiting.news);
@@ -341,39 +322,39 @@ impl Part {
 
     /// How far it has come: the end of the bucket at hand.
     pub fn now(&self) -> Time {
-        self.bucket_end
+        self.common.bucket_end
     }
 
     /// Lets the probe sample every node; nothing at or after `at` has happened yet.
     pub fn sample(&mut self, at: Time) {
         for (n, node) in self.nodes.iter_mut().enumerate() {
-            self.probe.sample(n as u32, node, at);
+            self.common.probe.sample(n as u32, node, at);
         }
-        self.probe.end_sample();
+        self.common.probe.end_sample();
     }
 
     /// Lets the probe check for stalls; nothing at or after `at` has happened yet.
     pub fn watch(&mut self, at: Time) {
-        self.probe.watch(&self.nodes, at);
+        self.common.probe.watch(&self.nodes, self.common.tally.events, at);
     }
 
     /// Packets stored in held ports, and packets on wires (which includes those that wait by
     /// timetable).
     pub fn remaining(&self) -> (u64, u64) {
-        let on_wires = self.rings.packets() + self.wires.iter().map(Wire::held).sum::<u64>();
+        let on_wires = self.common.rings.packets() + self.wires.iter().map(Wire::held).sum::<u64>();
         (self.nodes.iter().map(Node::stored).sum(), on_wires)
     }
 
     pub fn memory(&self) -> usize {
-        self.packet_memory() + self.calendar.memory() + self.nodes.iter().map(Node::memory).sum::<usize>()
+        self.packet_memory() + self.common.calendar.memory() + self.nodes.iter().map(Node::memory).sum::<usize>()
     }
 
     /// What packets take, alive, at ports, on wires and on their way to other parts.
     pub fn packet_memory(&self) -> usize {
         self.pool.memory()
-            + self.rings.memory()
+            + self.common.rings.memory()
             + self.nodes.iter().map(Node::packet_memory).sum::<usize>()
-            + self.outbox.iter().map(Mail::memory).sum::<usize>()
+            + self.common.outbox.iter().map(Mail::memory).sum::<usize>()
     }
 }
 

@@ -253,8 +253,8 @@ impl Probe for Recorder {
         self.sample_flows(state);
     }
 
-    fn watch(&mut self, nodes: &[Node], now: Time) {
-        self.watch.iter_mut().for_each(|watch| watch.look(nodes, now));
+    fn watch(&mut self, nodes: &[Node], events: u64, now: Time) {
+        self.watch.iter_mut().for_each(|watch| watch.look(nodes, events, now));
     }
 
     fn end_sample(&mut self) {

@@ -106,6 +106,9 @@ pub struct Watch {
     ports: Vec<Port>,
     /// Payload that has arrived of flows that are under way, and since when they are served.
     flows: FxHashMap<FlowId, (u64, Option<u32>)>,
+    /// Events before the last look; and whether it found that nothing had left or arrived, and nothing was on its way out.
+    events: u64,
+    rests: bool,
     seen: Watched,
 }
 
@@ -113,7 +116,8 @@ impl Watch {
     /// For the part that has `nodes`.
     pub fn new(plan: Arc<WatchPlan>, nodes: &[NodeId]) -> Watch {
         let nodes = nodes.to_vec();
-        Watch { plan, nodes, ports: Vec::new(), flows: FxHashMap::default(), seen: Watched::default() }
+        let (flows, seen) = (FxHashMap::default(), Watched::default());
+        Watch { plan, nodes, ports: Vec::new(), flows, events: 0, rests: false, seen }
     }
 
     /// The interval at hand, by number.
@@ -127,8 +131,18 @@ impl Watch {
         active == (opener == Some(End::Destination))
     }
 
-    /// Looks at all of the part's nodes.
-    pub fn look(&mut self, nodes: &[Node], now: Time) {
+    /// Looks at all of the part's nodes. Where nothing has happened since a look that found them at rest, they are as
+    /// they were.
+    pub fn look(&mut self, nodes: &[Node], events: u64, now: Time) {
+        let since = std::mem::replace(&mut self.events, events);
+        if !self.rests || since != events {
+            self.rests = self.plan.varying.is_empty();
+            self.look_at_all(nodes, now);
+        }
+        self.seen.looks.push(now);
+    }
+
+    fn look_at_all(&mut self, nodes: &[Node], now: Time) {
         let from = self.seen.looks.last().copied().unwrap_or(Time::ZERO);
         if self.ports.is_empty() {
             let ids = self.nodes.iter().zip(nodes).flat_map(|(id, n)| (0..n.ports()).map(|p| (*id, PortId(p as u16))));
@@ -146,7 +160,6 @@ impl Watch {
                 }
             }
         }
-        self.seen.looks.push(now);
     }
 
     fn look_at_port(&mut self, place: usize, node: &Node, (from, now): (Time, Time)) {
@@ -159,6 +172,7 @@ impl Watch {
         };
         let bits = node.transmitted(port.1, now).bits;
         let before = std::mem::replace(&mut known.bits, bits);
+        self.rests &= bits == before && node.free_at(port.1) <= now;
         let quiet = ((bits - before) as f64) < NEXT_TO_NOTHING * could;
         match known.since {
             None if quiet => known.since = Some((interval, before)),
@@ -176,6 +190,7 @@ impl Watch {
         let (arrived, since) = self.flows.entry(flow).or_default();
         let all = report.arrived.max(report.delivered);
         let new = all.saturating_sub(std::mem::replace(arrived, all));
+        self.rests &= new == 0;
         let enough = NEXT_TO_NOTHING * info.bottleneck.as_f64() * info.payload_share() * time.as_secs_f64();
         match *since {
             None if new as f64 * 8.0 >= enough => *since = Some(interval),

@@ -42,6 +42,9 @@ impl Scoreboard {
     /// What is not SACKed is lost below `edge`, and not above.
     pub fn set_edge(&mut self, edge: u64) {
         let before = self.edge();
+        if before == edge {
+            return; // mostly
+        }
         self.reports.edge = edge;
         for i in self.within(before, edge) {
             if self.get(i).is_some_and(|sent| !sent.is_sacked()) {
@@ -102,8 +105,10 @@ impl Scoreboard {
     }
 
     /// NextSeg(), rule 1: the first hole that is lost and was not retransmitted, or the first `most` bytes of it.
-    pub fn hole(&self, most: u64) -> Option<(u64, u64)> {
-        self.next_missing().map(|i| self.run(i, most, Sent::is_missing))
+    pub fn hole(&mut self, most: u64) -> Option<(u64, u64)> {
+        let hole = self.next_missing().map(|i| self.run(i, most, Sent::is_missing))?;
+        self.reports.first_missing = hole.0;
+        Some(hole)
     }
 
     /// The same, though it is not lost yet (rule 3): below the highest SACKed byte.

@@ -313,35 +313,33 @@ impl Scoreboard {
         sums.count(after, bytes);
     }
 
-    /// A segment's end is put at `at`, which lies within one.
-    fn split(&mut self, at: u64, samples: &mut Samples<'_>) {
+    /// A segment's end is put at `at`, which lies within one. Where the segment behind it stands then.
+    fn split(&mut self, at: u64, samples: &mut Samples<'_>) -> usize {
         let i = self.place(at);
-        if at > self.una
-            && let Some(sent) = self.get(i).filter(|_| self.begin_of(i) < at)
+        let Some(sent) = self.get(i).filter(|_| at > self.una && self.begin_of(i) < at) else { return i };
+        self.sent.insert(i, Sent { word: sent.word & !END | at, ..sent });
+        if let Some(samples) = samples
+            && let Some(sample) = samples.get(i)
         {
-            self.sent.insert(i, Sent { word: sent.word & !END | at, ..sent });
-            if let Some(samples) = samples
-                && let Some(sample) = samples.get(i)
-            {
-                samples.insert(i, sample);
-            }
+            samples.insert(i, sample);
         }
+        i + 1
     }
 
     /// Numbers from `from` to before `to` have been sent again, whatever for.
     pub fn sent_again(&mut self, from: u64, to: u64, at: Time) {
         for i in self.within(from, to) {
-            self.at_mut(i).at = at;
-            self.tag(i, EVER_RETRANS, 0);
+            let sent = self.at_mut(i);
+            *sent = Sent { word: sent.word | EVER_RETRANS, at };
         }
     }
 
     /// The same, in order to repair a loss.
     pub fn retransmitted(&mut self, from: u64, to: u64, mut samples: Samples<'_>) {
-        let none_before = self.next_missing().is_none_or(|i| self.begin_of(i) >= from);
-        self.split(from, &mut samples);
-        self.split(to, &mut samples);
-        for i in self.within(from, to) {
+        let known = self.reports.first_missing >= from;
+        let none_before = known || self.next_missing().is_none_or(|i| self.begin_of(i) >= from);
+        let first = self.split(from, &mut samples);
+        for i in first..self.split(to, &mut samples) {
             self.tag(i, if self.at(i).is_sacked() { 0 } else { RETRANS }, 0);
         }
         if none_before {

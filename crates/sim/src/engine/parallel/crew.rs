@@ -150,8 +150,8 @@ impl Shared<'_> {
             Task::Run(limit) => {
                 while part.run_bucket(limit) {}
                 sent = self.post(part);
-                piece.hops.store(part.tally.hops, Ordering::Relaxed);
-                piece.events.store(part.tally.events, Ordering::Relaxed);
+                piece.hops.store(part.common.tally.hops, Ordering::Relaxed);
+                piece.events.store(part.common.tally.events, Ordering::Relaxed);
             }
         }
         piece.earliest.store(part.earliest().min(sent).0, Ordering::Relaxed);
@@ -160,7 +160,7 @@ impl Shared<'_> {
     /// Hands over what leaves a part; says when the first of it arrives.
     fn post(&self, part: &mut Part) -> Time {
         let mut first = Time::MAX;
-        for (to, mail) in part.outbox.iter_mut().enumerate().filter(|(_, mail)| !mail.is_empty()) {
+        for (to, mail) in part.common.outbox.iter_mut().enumerate().filter(|(_, mail)| !mail.is_empty()) {
             first = first.min(mail.first());
             let inbox = &mut lock(&self.pieces[to].inbox);
             let empty = inbox.empty.pop().unwrap_or_default();

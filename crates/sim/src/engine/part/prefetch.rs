@@ -60,29 +60,29 @@ impl Part {
         if let Some((n, span)) = node(4) {
             fetch(span);
             self.nodes[n].fetch();
-            self.calendar.fetch(n as u32);
+            self.common.calendar.fetch(n as u32);
         }
         if let Some((n, span)) = node(3) {
-            self.rings.next_arrivals().fetch(span.first, span.last);
+            self.common.rings.next_arrivals().fetch(span.first, span.last);
             if few(span) {
-                self.rings.fetch_ring(span.first);
+                self.common.rings.fetch_ring(span.first);
                 self.nodes[n].fetch_first_port();
                 fetch(&self.wires[span.first as usize]);
             }
         }
-        prefetched.first.each(|ring| self.rings.fetch_packet(ring, &self.pool));
-        prefetched.second.each(|ring| self.rings.fetch_front(ring));
+        prefetched.first.each(|ring| self.common.rings.fetch_packet(ring, &self.pool));
+        prefetched.second.each(|ring| self.common.rings.fetch_front(ring));
         prefetched.first = std::mem::take(&mut prefetched.second);
         match node(2) {
-            Some((_, span)) if few(span) => self.rings.fetch_front(span.first),
+            Some((_, span)) if few(span) => self.common.rings.fetch_front(span.first),
             Some((_, span)) => self.each_that_brings(span, end, |ring| {
-                self.rings.fetch_ring(ring);
+                self.common.rings.fetch_ring(ring);
                 prefetched.second.push(ring);
             }),
             None => {}
         }
         if let Some((_, span)) = node(1).filter(|(_, span)| few(span)) {
-            self.rings.fetch_packet(span.first, &self.pool);
+            self.common.rings.fetch_packet(span.first, &self.pool);
         }
     }
 
@@ -91,7 +91,7 @@ impl Part {
     #[inline]
     fn each_that_brings(&self, span: &Span, end: Time, each: impl FnMut(u32)) {
         if span.ports() as usize <= MANY {
-            self.rings.next_arrivals().each_before(span.first, span.last, end, each);
+            self.common.rings.next_arrivals().each_before(span.first, span.last, end, each);
         }
     }
 }
