@@ -198,7 +198,9 @@ fn a_full_port_drops_what_came_in() {
     port.outbound(own, &mut bench.ctx());
     assert_eq!((port.backlog().packets, bench.actions.len()), (3, 0));
     // What ended here leaves its number to what is sent next.
-    let ends = bench.pool.insert(Packet { dst: NodeId(0), ..data(1, 1) });
+    let mut ends = data(1, 1);
+    ends.dst = NodeId(0);
+    let ends = bench.pool.insert(ends);
     let Inbound::Forward(ends) = port.inbound(ends, &mut bench.ctx()) else { panic!("it is the host's") };
     port.outbound(ends, &mut bench.ctx());
     assert_eq!((port.backlog().packets, bench.actions.len()), (4, 0));
