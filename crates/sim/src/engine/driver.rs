@@ -12,9 +12,8 @@ use rustc_hash::FxHashMap;
 
 use super::delays::AllDelays;
 use super::frames::Outcome;
-use super::in_step::EndEvent;
 use super::mail::{Address, Mail};
-use super::reports::AllReports;
+use super::reports::{AllReports, EndEvent};
 use super::rings::{Entry, Rings};
 use super::sched::Calendar;
 use super::tally::{FlowFate, Tally};
