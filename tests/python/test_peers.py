@@ -146,3 +146,17 @@ def test_phases_wait_for_the_host_s_own_flow_of_the_phase_before(run, tmp_path):
         gap = after["start_s"] - before["start_s"] - before["fct_s"]
         assert before["src"] == after["src"]
         assert 1.9e-6 < gap < 6.1e-6
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [("", "ASTRA_SIM names no checkout of astra-sim"), ("astra", "build astra-sim first")],
+)
+def test_astra_sim_is_skipped_with_its_reason(tmp_path, monkeypatch, capsys, given, why):
+    header = tmp_path / "astra/astra-sim/common/AstraNetworkAPI.hh"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    monkeypatch.setenv("ASTRA_SIM", str(tmp_path / given) if given else "")
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    script.load(FOLDER / "astra/run.py").main()
+    assert f"skipped: {why}" in capsys.readouterr().out

@@ -54,7 +54,7 @@ fn in_advance(network: &str, messages: &[Message]) -> Vec<u64> {
 
 fn ends_of(out: &midpath_sim::RunOutput) -> Vec<u64> {
     let flows = out.table("flows").unwrap();
-    let ends = flows.f64("start_s").into_iter().zip(flows.f64("fct_s"));
+    let ends = flows.f64("start_s").iter().zip(flows.f64("fct_s"));
     ends.map(|(start, took)| ((start + took) * 1e12).round() as u64).collect()
 }
 

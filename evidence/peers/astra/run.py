@@ -1,7 +1,7 @@
 """astra-sim's example workloads on Midpath: completion times beside its analytical back end's and beside a bound.
 
-ASTRA_SIM names a checkout that its `build/astra_analytical/build.sh` has built; without one, it says so. The program is ours
-and links to astra-sim's libraries; nothing of theirs is in this repository.
+ASTRA_SIM names a checkout that its `build/astra_analytical/build.sh` has built; without one, it says so. The program is
+ours and links to astra-sim's libraries; nothing of theirs is in this repository.
 """
 
 import argparse
@@ -27,14 +27,17 @@ def libraries(astra: Path) -> list[str]:
     return [found[name] for name in ("libAstraSim.a", "libspdlog.a", "libfmt.a", "libyaml-cpp.a") if name in found]
 
 
-def compiled(astra: Path, to: Path) -> None:
-    subprocess.run(["cargo", "build", "--package", "midpath-c", *PROFILE[1:]], cwd=ROOT, check=True)
+def library() -> Path:
+    subprocess.run(["cargo", "build", "--package", "midpath-c", "--release"], cwd=ROOT, check=True)
+    return ROOT / "target/release/libmidpath_c.a"
+
+
+def compiled(astra: Path, library: Path, to: Path) -> None:
     folders = ["", "extern", "extern/helper", "extern/helper/spdlog/include", "extern/helper/fmt/include"]
     chakra = "extern/graph_frontend/chakra"
     folders += [chakra, f"{chakra}/schema/protobuf", f"{chakra}/src/third_party/utils"]
     yaml = [path.parents[1] for path in astra.rglob("yaml-cpp/yaml.h")]
     includes = [f"-I{astra / folder}" for folder in folders] + [f"-I{path}" for path in yaml]
-    library = ROOT / "target" / PROFILE[0] / "libmidpath_c.a"
     command = ["c++", "-std=c++17", "-O1", "-DSPDLOG_COMPILED_LIB", *includes, f"-I{ROOT / 'crates/c/include'}"]
     command += [str(HERE / "midpath.cc"), "-o", str(to), *libraries(astra), str(library)]
     subprocess.run([*command, "-lprotobuf", "-lm", "-lpthread", "-ldl"], check=True)
@@ -50,10 +53,11 @@ def analytical(astra: Path, ranks: int, folder: Path) -> float:
 
 
 def run_astra(binary: Path, examples: Path, ranks: int, network: str, folder: Path) -> str:
-    command = [str(binary), network, f"--workload-configuration={examples}/workload/microbenchmarks/all_reduce/{ranks}npus_1MB/all_reduce"]
+    traces = f"workload/microbenchmarks/all_reduce/{ranks}npus_1MB/all_reduce"
+    command = [str(binary), network, f"--workload-configuration={examples}/{traces}"]
     command += [f"--system-configuration={examples}/system/native_collectives/Ring_4chunks.json"]
     command += [f"--remote-memory-configuration={examples}/remote_memory/analytical/no_memory_expansion.json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
@@ -71,17 +75,12 @@ def bound(ranks: int) -> float:
     return steps * SIZE / ranks / (GBPS * 1e3) + steps * DELAY_NS / 1e3
 
 
-PROFILE = ("release", "--release")
-
-
 def main() -> None:
-    global PROFILE
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dev", action="store_true", help="take the library of Cargo's profile dev")
-    if parser.parse_args().dev:
-        PROFILE = ("debug",)
-    astra = Path(os.environ.get("ASTRA_SIM", ""))
-    if not (astra / "astra-sim/common/AstraNetworkAPI.hh").is_file() or "ASTRA_SIM" not in os.environ:
+    parser.add_argument("--library", type=Path, help="libmidpath_c.a, if it is built; else Cargo builds it")
+    asked = parser.parse_args()
+    astra = Path(os.environ.get("ASTRA_SIM") or "nowhere")
+    if not (astra / "astra-sim/common/AstraNetworkAPI.hh").is_file():
         print("skipped: ASTRA_SIM names no checkout of astra-sim")
         return
     if not libraries(astra):
@@ -89,7 +88,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        compiled(astra, folder / "astra_midpath")
+        compiled(astra, asked.library or library(), folder / "astra_midpath")
         print("| ranks | bound | analytical | " + " | ".join(SCHEMES) + " |")
         print("|---" * (3 + len(SCHEMES)) + "|")
         for ranks in RANKS:

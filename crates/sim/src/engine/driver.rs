@@ -9,12 +9,11 @@ use midpath_core::units::Time;
 use midpath_core::wire;
 
 use super::frames::Outcome;
-use super::in_step::EndEvent;
 use super::mail::Address;
 use super::part::Common;
+use super::reports::EndEvent;
 use super::rings::Entry;
 use super::trace::{At, Life, Trace, reason};
-
 use super::wire::{Hazards, Target, Wire};
 
 /// Whether a run is traced: a driver of its own where it is, so that the other pays nothing.

@@ -9,15 +9,7 @@ use midpath_core::units::Time;
 
 use super::assemble::Engine;
 use super::part::Part;
-
-/// What an end of a flow has come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EndEvent {
-    /// All of the flow has come to this node.
-    Received(FlowId, NodeId),
-    /// Its active or its passive end is gone.
-    Gone { flow: FlowId, active: bool },
-}
+use super::reports::EndEvent;
 
 /// Flows whose packets' fates are kept for a while, since nobody asks for them here. Ours: 10 kB.
 const FATES: usize = 256;

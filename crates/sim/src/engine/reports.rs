@@ -2,10 +2,19 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use midpath_core::packet::FlowId;
+use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
+
+/// What an end of a flow has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndEvent {
+    /// All of the flow has come to this node.
+    Received(FlowId, NodeId),
+    /// Its active or its passive end is gone.
+    Gone { flow: FlowId, active: bool },
+}
 
 /// Flows of a page.
 const PAGE: usize = 256;
