@@ -65,7 +65,8 @@ impl<T: Tracing> NodeDriver<'_, T> {
 
     #[inline(always)]
     fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
-        if self.common.rings.push(ring, at, entry) && self.common.calendar.note(node, at) && at < self.common.bucket_end {
+        if self.common.rings.push(ring, at, entry) && self.common.calendar.note(node, at) && at < self.common.bucket_end
+        {
             self.common.tight.push(Reverse((at, node)));
         }
     }
@@ -73,7 +74,10 @@ impl<T: Tracing> NodeDriver<'_, T> {
     /// The same with a packet that may overtake others.
     #[cold]
     fn arrive_before(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
-        if self.common.rings.insert(ring, at, entry) && self.common.calendar.note(node, at) && at < self.common.bucket_end {
+        if self.common.rings.insert(ring, at, entry)
+            && self.common.calendar.note(node, at)
+            && at < self.common.bucket_end
+        {
             self.common.tight.push(Reverse((at, node)));
         }
     }

@@ -123,7 +123,8 @@ pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Pr
     let (mut observations, mut check) = (Observations::new(plan), RestCheck::FIRST);
     let mut pulse = Pulse::default();
     let mut go_on = |part: &Part| {
-        !pulse.is_due(part.common.tally.events, 4096) || progress(Progress { now: part.now(), hops: part.common.tally.hops })
+        !pulse.is_due(part.common.tally.events, 4096)
+            || progress(Progress { now: part.now(), hops: part.common.tally.hops })
     };
     loop {
         let limit = plan.stop.min(observations.next()).min(check.0);
