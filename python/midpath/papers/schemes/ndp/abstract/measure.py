@@ -30,7 +30,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
     for name, size in (("short", SHORT), ("long", LONG)):
         changes = {"workload[0].sizes.size": f"{size} B"}
         least = SENDERS * size / PAYLOAD * MTU * 8 / RATE
-        over = [_last(result) / least for result in lab.runs("incast", changes=changes)]
+        over = [_last(result) / least for result in lab.runs("incast", changes=changes, label=name)]
         yield Measured(f"incast.{name}", over)
     means = {scheme: of.values(_mean) for scheme, of in runs.items()}
     yield Measured("short", gain(means["ndp"], means["dctcp"]))
