@@ -1,5 +1,6 @@
 //! Nodes, ports and queues from outside. One program: each would link the crate again.
 
+mod cake;
 mod common;
 mod compose;
 mod faces;
