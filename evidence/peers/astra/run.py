@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
-# As examples/network/analytical/Ring_*npus.yml, whose "GB/s" are GiB/s (NetworkFunction.cpp); ns of each link of a ring.
+# As examples/network/analytical/Ring_*npus.yml, whose "GB" are GiB (NetworkFunction.cpp); ns of each link of a ring.
 BYTES_PER_S, DELAY_NS = 50 << 30, 500
 SIZE = 1 << 20  # bytes of the examples' all-reduces
 CHUNKS = 4  # as Ring_4chunks.json, one after the other
