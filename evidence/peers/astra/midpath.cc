@@ -127,6 +127,7 @@ int main(int argc, char** argv) {
     if (finish.ranks_left > 0) {
         fail(std::to_string(finish.ranks_left) + " ranks have not finished, and nothing is left to do");
     }
+    AstraSim::LoggerFactory::shutdown();  // its thread writes to the same place
     std::cout << "finished_ps " << finish.at_ps << "\npacket_hops " << midpath_packet_hops(session) << std::endl;
     return 0;
 }
