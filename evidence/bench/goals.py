@@ -106,14 +106,20 @@ def _cost(one: Mapping[str, Any]) -> list[str]:
 def _beside(kept: Mapping[str, Any], at: str, _: float) -> Iterator[str]:
     found = kept["beside"]["found"]
     yield f"## Beside {found['rev']}\n"
-    yield f"{at} Short rows' instructions a packet-hop by cachegrind, without set-up and result; CPU time in turns."
-    yield "Goal: 1.\n"
-    yield markdown.head(["row", "instructions", f"at {found['rev']}", "ratio", "CPU time, ratio"])
+    yield f"{at} Short rows' instructions a packet-hop by cachegrind, without set-up and result; CPU time in turns"
+    yield f"(at {found['turns_at']}). Goal: 1.\n" if "turns_at" in found else "beside. Goal: 1.\n"
+    before = found.get("before", {"commit": "–", "found": []})
+    sides = (before["found"], found["instructions"])
+    earlier, now = ({one["id"]: one["instructions_per_hop"] for one in rows} for rows in sides)
     turns = {one["id"]: one["ratios"]["cpu"] for one in found["turns"]}
-    for one in found["instructions"]:
-        here, there = one["instructions_per_hop"]
-        cpu = f"{turns[one['id']]['mean']:.3f} ± {turns[one['id']]['ci95']:.3f}" if one["id"] in turns else "–"
-        yield markdown.line([f"`{one['id']}`", f"{here:.0f}", f"{there:.0f}", f"{here / there:.3f}", cpu])
+    heads = ["instructions", f"at {found['rev']}", "ratio", f"at {before['commit']}", "ratio", "CPU time, ratio"]
+    yield markdown.head(["row", *heads])
+    for name in dict.fromkeys([*now, *earlier]):
+        there = (now.get(name) or earlier[name])[1]
+        counts = [one[name][0] if name in one else None for one in (now, earlier)]
+        both = [(f"{count:.0f}", f"{count / there:.3f}") if count else ("–", "–") for count in counts]
+        cpu = f"{turns[name]['mean']:.3f} ± {turns[name]['ci95']:.3f}" if name in turns else "–"
+        yield markdown.line([f"`{name}`", both[0][0], f"{there:.0f}", both[0][1], *both[1], cpu])
 
 
 def main() -> None:
