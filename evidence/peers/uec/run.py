@@ -343,14 +343,15 @@ def beside(row: dict[str, dict[str, float]]) -> list[str]:
     for name in ("midpath", "htsim"):
         values = list(row[name].values())
         found = estimate(values)
-        if found is None or found.ci95 is None:
+        if found is None:
             return ["", "", ""]
-        spread = f"{min(values):.2f} to {max(values):.2f}, {len(values)} seeds"
-        told.append(f"{found.mean:.2f} ± {found.ci95:.2f}, {spread}")
+        half = math.inf if found.ci95 is None else found.ci95
+        interval = f" ± {half:.2f}, {min(values):.2f} to {max(values):.2f}" if half < math.inf else ""
+        told.append(f"{found.mean:.2f}{interval}, {len(values)} seed{'s' if len(values) > 1 else ''}")
         means.append(found.mean)
-        halves.append(found.ci95)
+        halves.append(half)
     off, half = means[0] / means[1] - 1, math.hypot(*halves) / means[1]
-    return [*told, f"{100 * off:+.1f} % ± {100 * half:.1f}"]
+    return [*told, f"{100 * off:+.1f} %" + (f" ± {100 * half:.1f}" if half < math.inf else "")]
 
 
 if __name__ == "__main__":
