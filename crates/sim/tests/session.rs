@@ -330,3 +330,17 @@ fn thousands_may_be_under_way() {
     assert_eq!((session.run(), come.get()), (Ok(Ended::Idle), 4_000));
     assert_eq!((session.under_way(), session.waiting()), (0, 0));
 }
+
+/// Those that wait for others, and those of a job, run as in a scenario that has the message, too.
+#[test]
+fn a_scenarios_own_flows_run_beside_messages() {
+    let own = "[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"300 kB\"\ngroup = \"a\"\n\
+               [[flow]]\nfrom = \"h1\"\nto = \"h2\"\nsize = \"200 kB\"\nafter = [\"a\"]\n\
+               [[job]]\ncollective = \"all-reduce\"\nhosts = [\"h*\"]\nsize = \"90 kB\"\niterations = 3\n";
+    let network = star("dctcp", 3) + own;
+    let (ends, session) = at_run_time(session(&network), &[(10, 2, 1, 400_000)]);
+    let message = "[[flow]]\nfrom = \"h2\"\nto = \"h1\"\nsize = \"400 kB\"\nstart = \"10 us\"\n";
+    let out = run_text(&(network + message), Path::new("."), &RunOptions::default(), &mut |_| true).unwrap().unwrap();
+    assert!(ends_of(&out).iter().any(|end| end.abs_diff(ends[0]) <= 1), "{ends:?} {:?}", ends_of(&out));
+    assert!(session.packet_hops() > 1_000);
+}
