@@ -36,10 +36,12 @@ def main() -> None:
     fabric = fabric_cases.QUICK if asked.quick else fabric_cases.WHOLE
     kept = not asked.quick and RESULTS.exists()
     found: fabric_page.Found = json.loads(RESULTS.read_text(encoding="utf-8")) if kept else {}
-    for case in fabric_cases.cases(fabric):
+    every = fabric_cases.cases(fabric)
+    for case in every:
         if asked.page or asked.only not in case.name or case.name in found:
             continue
         found[case.name] = case.run()
+        found = {one.name: found[one.name] for one in every if one.name in found}
         print(case.name, found[case.name], file=sys.stderr, flush=True)
         if not asked.quick:
             RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
