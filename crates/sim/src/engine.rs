@@ -16,6 +16,7 @@ mod network;
 mod next_arrivals;
 mod parallel;
 mod part;
+mod part_state;
 mod partition;
 mod passage;
 mod players;

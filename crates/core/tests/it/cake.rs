@@ -45,7 +45,10 @@ fn hosts_share_before_their_flows_do() {
         (Isolation::Triple, &half, &half),
     ] {
         let found = [sources, destinations].map(|hosts| of_the_lone_flow(isolation, hosts));
-        assert!(at_sources.contains(&found[0]) && at_destinations.contains(&found[1]), "{isolation:?}: {found:?} of 80");
+        assert!(
+            at_sources.contains(&found[0]) && at_destinations.contains(&found[1]),
+            "{isolation:?}: {found:?} of 80"
+        );
     }
 }
 

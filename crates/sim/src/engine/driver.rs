@@ -10,7 +10,7 @@ use midpath_core::wire;
 
 use super::frames::Outcome;
 use super::mail::Address;
-use super::part::Common;
+use super::part_state::PartState;
 use super::reports::EndEvent;
 use super::rings::Entry;
 use super::trace::{At, Life, Trace, reason};
@@ -46,7 +46,7 @@ pub(super) struct NodeDriver<'a, T> {
     pub now: Time,
     pub node: u32,
     pub wires: &'a mut [Wire],
-    pub common: &'a mut Common,
+    pub common: &'a mut PartState,
     pub tracing: T,
 }
 

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use midpath_core::node::{Node, Release};
-use midpath_core::packet::{FlowId, Pool};
+use midpath_core::packet::Pool;
 use midpath_core::units::Time;
 use prefetch::{LARGE, Prefetched};
 use rustc_hash::FxHashMap;
@@ -16,12 +16,13 @@ use super::delays::AllDelays;
 use super::driver::{NodeDriver, Tracing, Untraced};
 use super::mail::Mail;
 use super::next_arrivals;
-use super::reports::{AllReports, EndEvent};
+use super::part_state::PartState;
+use super::reports::AllReports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
-use super::tally::{FlowFate, Tally};
+use super::tally::Tally;
 use super::trace::Trace;
-use super::waits::{News, Waiting};
+use super::waits::News;
 use super::wire::Wire;
 use super::{Event, Probe};
 
@@ -66,34 +67,6 @@ impl Span {
     }
 }
 
-/// What a part's nodes share, beside the packets: what a node's driver reaches.
-pub(crate) struct Common {
-    pub rings: Rings,
-    pub calendar: Calendar,
-    pub tally: Tally,
-    pub fates: FxHashMap<FlowId, FlowFate>,
-    pub delays: AllDelays,
-    /// All parts' together.
-    pub reports: AllReports,
-    /// What leaves for each part.
-    pub outbox: Vec<Mail>,
-    pub events: Vec<Event>,
-    pub probe: Box<dyn Probe>,
-    /// Packets are observed as they get their places on the wire: by the probe, or because links
-    /// are of bytes.
-    pub observed: bool,
-    /// With links of bytes: where packets are written.
-    pub bytes: Option<Vec<u8>>,
-    /// Flows that wait for others, if any do.
-    pub waiting: Option<Box<Waiting>>,
-    /// In step: what ends of flows have come to. Else nobody is told, and their reports are kept.
-    pub ends: Option<Vec<EndEvent>>,
-    /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the
-    /// bucket at hand.
-    pub tight: BinaryHeap<Reverse<(Time, u32)>>,
-    pub bucket_end: Time,
-}
-
 /// One part.
 pub(crate) struct Part {
     pub nodes: Vec<Node>,
@@ -101,7 +74,7 @@ pub(crate) struct Part {
     /// What leaves by each port. The ring of what comes in there has the same number.
     pub wires: Vec<Wire>,
     pub pool: Pool,
-    pub common: Common,
+    pub common: PartState,
     /// Of a traced run: its record.
     trace: Option<Box<Trace>>,
     pub(super) batch: Vec<u32>,
@@ -127,7 +100,7 @@ impl Part {
             calendar.renew(n as u32, node.next_wake());
         }
         let watched = probe.watches_packets();
-        let common = Common {
+        let common = PartState {
             rings,
             calendar,
             tally: Tally::default(),
