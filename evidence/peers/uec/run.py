@@ -298,7 +298,7 @@ def measured(command: list[str], read: Any, folder: str | None = None) -> dict[s
 
 def page(rows: dict[str, Any]) -> str:
     """The results' page."""
-    table, within, shares = [], 0, []
+    table, within, near, shares = [], 0, 0, []
     for case in CASES:
         row = rows.get(case.name, {}).get("midpath", {})
         if "tail_us" not in row:
@@ -308,12 +308,15 @@ def page(rows: dict[str, Any]) -> str:
         own = rows[case.name].get("htsim", {})
         tails = [f"{tail:.2f}" for tail in (case.committed, case.again, row["tail_us"])]
         there = [f"{own['tail_us']:.2f}", *costs(own)] if "tail_us" in own else [""] * 4
-        shares += [row["cpu_s"] / own["cpu_s"]] if "tail_us" in own else []
+        if "tail_us" in own:
+            near += abs(row["tail_us"] / own["tail_us"] - 1) <= TOLERANCE
+            shares.append(row["cpu_s"] / own["cpu_s"])
         table.append([case.name, *tails, f"{100 * off:+.1f} %", str(row["again"]), *costs(row), *there])
     told = sorted(
         {(r["midpath"]["version"], r["midpath"]["seed"]) for r in rows.values() if "tail_us" in r.get("midpath", {})}
     )
-    versions = "; ".join(f"Midpath {version}, seed {seed}" for version, seed in told)
+    versions = f"Midpath {', '.join(sorted({version for version, _ in told}))}"
+    versions += f", seed {', '.join(sorted({str(seed) for _, seed in told}))}"
     cost = ("CPU s", "wall s", "MB")
     heads = ("case-paths", "committed", "second set", "Midpath", "off", "sent again", *cost, "HTSIM here", *cost)
     lines = [
@@ -323,7 +326,8 @@ def page(rows: dict[str, Any]) -> str:
         f"{within} of {len(table)} tails are within {100 * TOLERANCE:.0f} % of those that HTSIM has committed.",
     ]
     if shares:
-        lines[-1] += f" Midpath takes {min(shares):.2f} to {max(shares):.2f} of HTSIM's CPU time ({len(shares)} cases)."
+        lines[-1] += f" Of {len(shares)} cases that HTSIM ran here, {near} are within as much of its own tail,"
+        lines[-1] += f" and Midpath takes {min(shares):.2f} to {max(shares):.2f} of its CPU time."
     lines += ["", markdown.head(heads), *map(markdown.line, table)]
     if known := rows.get("draws"):
         lines += ["\n## Other seeds\n", "Tails in us: mean with 95 % interval, least and most (`--draws`).\n"]
