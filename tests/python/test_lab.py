@@ -13,7 +13,7 @@ from midpath import markdown, run
 from midpath.errors import ScenarioError, UsageError
 from midpath.lab import congestion, gather, keys, machine, real, rpm, table
 from midpath.lab.plan import Plan
-from midpath.lab.router import PARAMS, Place, Router, arguments, counted, places, series
+from midpath.lab.router import PARAMS, Place, Router, arguments, counted, rpm_ports, series
 from midpath.lab.rpm import AQMS, MODES, Bottleneck, Delays, Experiment, Short
 from midpath.report import html
 
@@ -206,16 +206,16 @@ def test_the_router_is_asked_for_what_the_scenario_says():
         aqm="codel-dataplane", target_s=0.001, interval_s=0.02, registers="plain", aggregate=True, flows=64
     )
     asked = plan(experiment(bottleneck=bottleneck), "none")
-    assert places(asked) == [Place(1, 0, "r", "x")]
+    assert rpm_ports(asked) == [Place(1, 0, "r", "x")]
     said = "--rate 100000000bps --aqm codel-dataplane --buffer 200000us --target 1000us --interval 20000us"
     said += " --mode off --registers plain --flows 64 --aggregate"
-    assert arguments(asked, places(asked)[0]) == said.split()
+    assert arguments(asked, rpm_ports(asked)[0]) == said.split()
     assert {f"deploy.params.{name}" for name in (*PARAMS, "aggregate")} == {
         key for _, key, _ in keys.written(asked.written) if key.startswith("deploy.params.")
     }
     keys.refuse(asked)
     step = plan(experiment(bottleneck=Bottleneck(aqm="step")))
-    assert "step" in arguments(step, places(step)[0])
+    assert "step" in arguments(step, rpm_ports(step)[0])
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_what_midpathd_cannot_do_is_refused(key, value, says):
     asked = plan(experiment(), **{key: value})
     with pytest.raises(ScenarioError, match=says):
         keys.refuse(asked)
-        arguments(asked, places(asked)[0])
+        arguments(asked, rpm_ports(asked)[0])
 
 
 # -- results --
