@@ -35,7 +35,6 @@ LEFT_OUT = {
 MADE_FOR: Mapping[str, dict[str, Any]] = {
     "prague": {"kind": "dualpi2"},
     "dcqcn": {"kind": "red", "max_p": "1 %", "weight": "100 %", "gentle": False},
-    "uec": {"kind": "trim"},
 }
 # A transport that marks reach, over queues or a network that mark.
 WITH_ECN = {"cubic": {"schemes.cubic.ecn": True}, "newreno": {"schemes.newreno.ecn": True}}

@@ -179,11 +179,9 @@ impl Setup {
             Tunnels::build(&scenario, &deployment, &schemes, routes.whole(), (topology, flows.len()))?;
         let tunnels = Arc::new(tunnels);
         let first = flows.len() + tunnels.pipes().len();
-        let messages = match (scenario.messages, schemes.transport(None)?) {
-            (false, _) => None,
-            (true, Some(transport)) => Some(Arc::new(Messages::new(first, transport))),
-            (true, None) => return Err(SpecError::new("scheme", "`ideal` is a fluid model, which has no messages")),
-        };
+        let no_packets = || SpecError::new("scheme", "`ideal` is a fluid model, which has no messages");
+        let transport = || schemes.transport(None)?.ok_or_else(no_packets);
+        let messages = scenario.messages.then(transport).transpose()?.map(|own| Arc::new(Messages::new(first, own)));
         let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
         let mut setup = Setup {
             scenario,

@@ -96,11 +96,11 @@ class Scene:
         return self.rates[-1] * 1e6 / 12e3 / len(self.lasting)
 
     def room(self, scheme: str) -> str:
-        """What a port may hold; where it trims, with a part for packets without payload."""
-        if MADE_FOR.get(scheme, {}).get("kind") != "trim":
+        """What a port may hold; UEC's trims, and has a part for packets without payload."""
+        if scheme != "uec":
             return f'limit = "{self.queue} ms"'
         headers = round(self.queue * HEADERS, 6)
-        return f'limit = "{round(self.queue - headers, 6)} ms"\nheader_limit = "{headers} ms"'
+        return f'kind = "trim"\nlimit = "{round(self.queue - headers, 6)} ms"\nheader_limit = "{headers} ms"'
 
     def toml(self, scheme: str, stop: float | None = None) -> str:
         """The scenario's text, up to `stop` where that is said."""
