@@ -39,8 +39,9 @@ GUARDS = {
     "wire": ("crates/core/src/wire/", "crates/core/src/packet", "crates/schemes/", "examples/"),
     "xcp": ("crates/schemes/src/xcp/", "crates/schemes/src/explicit.rs"),
 }
-# Other programs of tests, all of whose tests are of the night.
+# Other programs of tests with tests of the night.
 PROGRAMS = {
+    "crates/sim/tests/session_memory.rs": ("crates/sim/src/session", "crates/sim/src/setup/messages.rs", *CORE),
     "net/node/tests/departing_flows.rs": ("net/node/src/", "crates/schemes/src/rcp/", "crates/schemes/src/xcp/", *FCP),
 }
 SCENARIOS = ROOT / "crates/sim/tests/scenarios"

@@ -52,7 +52,7 @@ fn messages_that_have_come_take_no_memory() {
 
 /// `cargo test -p midpath-sim --test session_memory -- --ignored --nocapture`
 #[test]
-#[ignore = "a million messages take a quarter of a minute"]
+#[ignore = "nightly"]
 fn a_million_messages_take_as_much_memory_as_four_hundred_thousand() {
     let marks = allocated("uec", 1_000_000, 200_000);
     println!("{marks:?} B");
