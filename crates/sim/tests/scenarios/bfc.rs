@@ -3,17 +3,12 @@
 
 use proptest::prelude::*;
 
-use crate::common::fabric;
+use crate::common::fabric::{self, all_arrived, flow, incast};
 use crate::common::reads::{column, most, total};
 use crate::common::{cases, port, run_plain, same_with_threads_and_as_bytes};
-use midpath_sim::RunOutput;
 
 /// Payload of a packet of 1500 B: 52 of TCP and IP, and BFC's 8.
 const MSS: u64 = 1440;
-
-fn flow(from: &str, to: &str, size: &str) -> String {
-    format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{size}\"\n")
-}
 
 /// A fat-tree of 16 hosts at 100 Gbps, 1 us a link.
 fn fabric(limit: &str, more: &str) -> String {
@@ -21,12 +16,6 @@ fn fabric(limit: &str, more: &str) -> String {
         "scheme = \"bfc\"\nstop = \"100 ms\"\n[topology]\ngenerate = \"fat-tree\"\nk = 4\n\
         link = {{ rate = \"100 Gbps\", delay = \"1 us\" }}\n[queue]\nlimit = \"{limit}\"\n{more}"
     )
-}
-
-fn all_arrived(out: &RunOutput, size: u64) {
-    let flows = out.table("flows").expect("flows").rows() as f64;
-    assert_eq!(out.summary("completed"), Some(flows), "all flows end");
-    assert!(column(out, "flows", "delivered_bytes").iter().all(|delivered| *delivered == size));
 }
 
 /// The handshake, then all packets back to back: 1500 B take 120 ns, and cross five more links and six delays. The first
@@ -41,10 +30,6 @@ fn a_flow_alone_leaves_at_its_hosts_rate() {
     println!("{fct} where {least} is the least");
     assert!((least..least + 30e-6).contains(&fct), "{fct} and not {least}, a handshake and a round trip");
     assert_eq!(total(&out, "flows", "retransmitted_packets"), 0);
-}
-
-fn incast(senders: usize, size: &str) -> String {
-    (1..=senders).map(|i| flow(&format!("h{i}"), "h0", size)).collect()
 }
 
 /// Fifteen to one: nothing is dropped, the last link is never idle, and no port holds more than BFC lets it: of each flow

@@ -1,52 +1,19 @@
 //! NDP and EQDS in networks: what receivers pull, what routers trim, and who shares a host. Bounds were fixed before the first run.
 
-use std::fmt::Write;
-
 use proptest::prelude::*;
 
-use crate::common::fabric;
+use crate::common::fabric::{self, HEADERS, MTU, PERMUTATION, all_arrived, incast};
 use crate::common::reads::{column, mean_after, total};
 use crate::common::{cases, run_plain, same_with_threads_and_as_bytes};
-use midpath_sim::RunOutput;
 
-/// IPv4, UDP and UET's header, which theirs is; the rest of a packet is payload.
-const HEADERS: u64 = 64;
-const MTU: u64 = 4150;
 const RATE: f64 = 100e9;
+const LIMIT: &str = "34 kB";
 /// Both, with windows of a bandwidth-delay product.
 const SCHEMES: [(&str, &str); 2] = [("ndp", "initial_window = 30"), ("eqds", "window = 30")];
 
-/// A fat-tree of 16 hosts at 100 Gbps, with the paper's queues of eight packets.
+/// A fat-tree with the paper's queues of eight packets.
 fn fabric((scheme, keys): (&str, &str), more: &str) -> String {
-    format!(
-        r#"
-scheme = "{scheme}"
-[topology]
-generate = "fat-tree"
-k = 4
-link = {{ rate = "100 Gbps", delay = "500 ns", mtu = 4150 }}
-[queue]
-kind = "trim"
-limit = "34 kB"
-[schemes.{scheme}]
-{keys}
-{more}
-"#
-    )
-}
-
-/// All flows have ended, and each has delivered each of its bytes once.
-fn all_arrived(out: &RunOutput, size: u64) {
-    let flows = out.table("flows").expect("flows").rows() as f64;
-    assert_eq!(out.summary("completed"), Some(flows), "all flows end");
-    assert!(column(out, "flows", "delivered_bytes").iter().all(|delivered| *delivered == size));
-}
-
-fn incast(senders: usize, size: &str) -> String {
-    (1..=senders).fold(String::new(), |mut all, i| {
-        let _ = write!(all, "[[flow]]\nfrom = \"h{i}\"\nto = \"h0\"\nsize = \"{size}\"\n");
-        all
-    })
+    fabric::trimming(scheme, LIMIT, keys, more)
 }
 
 /// What so many bytes of payload take on a host's link.
@@ -76,10 +43,8 @@ fn a_flow_alone_takes_the_link() {
 /// A permutation: packets take all paths, and the slowest flow ends soon. The same bytes with threads.
 #[test]
 fn a_permutation_takes_all_paths() {
-    let workload = "[[workload]]\nsizes = { kind = \"fixed\", size = \"2 MB\" }\nmatrix = { kind = \"permutation\" }\n\
-        arrivals = { kind = \"once\" }\n";
     for scheme in SCHEMES {
-        let out = same_with_threads_and_as_bytes(&fabric(scheme, workload), 3);
+        let out = same_with_threads_and_as_bytes(&fabric(scheme, PERMUTATION), 3);
         all_arrived(&out, 2_000_000);
         let slowest = out.summary("fct_max_s").expect("all end") / time_of(2e6);
         println!("{}: {slowest:.3} of the ideal", scheme.0);
@@ -114,22 +79,10 @@ fn pulls_keep_the_last_queue_short() {
     }
 }
 
-/// Without trimming, or where headers find no room either, what is lost times out; without a queue of their own headers take longer.
 #[test]
 fn what_is_lost_arrives_too() {
-    for scheme in SCHEMES {
-        let run = |keys: &str, queue: &str| {
-            let text = fabric((scheme.0, &format!("{}\n{keys}", scheme.1)), &incast(15, "300 kB"));
-            let out = run_plain(&text.replace("limit = \"34 kB\"", &format!("limit = \"34 kB\"\n{queue}")));
-            all_arrived(&out, 300_000);
-            [total(&out, "flows", "lost_packets"), total(&out, "ports", "trims"), total(&out, "flows", "timeouts")]
-        };
-        let [lost, trims, timeouts] = run("trimming = false", "");
-        assert!(lost > 50 && trims == 0 && timeouts > 0, "{scheme:?}: {lost} {trims} {timeouts}");
-        let [lost, trims, timeouts] = run("", "header_limit = \"128 B\"");
-        assert!(lost > 50 && trims > lost && timeouts > 0, "{scheme:?}: {lost} {trims} {timeouts}");
-        let [lost, trims, timeouts] = run("", "headers = \"fifo\"");
-        assert!(lost == 0 && trims > 100 && timeouts == 0, "{scheme:?}: {lost} {trims} {timeouts}");
+    for (scheme, keys) in SCHEMES {
+        fabric::what_is_lost_arrives_too(scheme, LIMIT, keys);
     }
 }
 
@@ -171,10 +124,7 @@ fn faults_are_survived() {
 #[test]
 fn a_thousand_flows_to_one_host() {
     for scheme in SCHEMES {
-        let flows = (0..1000).fold(String::new(), |mut all, i| {
-            let _ = write!(all, "[[flow]]\nfrom = \"h{}\"\nto = \"h0\"\nsize = \"50 kB\"\n", 1 + i % 15);
-            all
-        });
+        let flows: String = (0..1000).map(|i| fabric::flow(&format!("h{}", 1 + i % 15), "h0", "50 kB")).collect();
         let out = run_plain(&fabric(scheme, &flows));
         all_arrived(&out, 50_000);
         let slowest = out.summary("fct_max_s").expect("all end") / time_of(50e6);

@@ -1,49 +1,15 @@
 //! UET in networks: windows, credits, entropies, trimming; whatever the fabric, each byte arrives once.
 
-use std::fmt::Write;
-
 use proptest::prelude::*;
 
-use crate::common::fabric;
+use crate::common::fabric::{self, HEADERS, MTU, PERMUTATION, all_arrived, incast};
 use crate::common::reads::{column, most, series, total};
 use crate::common::{cases, port, run_plain, same_with_threads_and_as_bytes};
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::RunOptions;
 
-/// IPv4, UDP and UET; the rest of a packet is payload.
-const HEADERS: u64 = 64;
-const MTU: u64 = 4150;
-
-/// A fat-tree of 16 hosts at 100 Gbps with queues of a bandwidth-delay product.
+/// A fat-tree with queues of a bandwidth-delay product.
 fn fabric(keys: &str, flows: &str) -> String {
-    format!(
-        r#"
-scheme = "uec"
-[topology]
-generate = "fat-tree"
-k = 4
-link = {{ rate = "100 Gbps", delay = "500 ns", mtu = 4150 }}
-[queue]
-kind = "trim"
-limit = "100 kB"
-[schemes.uec]
-{keys}
-{flows}
-"#
-    )
-}
-
-/// All flows have ended, and each has delivered each of its bytes once.
-fn all_arrived(out: &RunOutput, size: u64) {
-    let flows = out.table("flows").expect("flows").rows() as f64;
-    assert_eq!(out.summary("completed"), Some(flows), "all flows end");
-    assert!(column(out, "flows", "delivered_bytes").iter().all(|delivered| *delivered == size));
-}
-
-fn incast(senders: usize, size: &str) -> String {
-    (1..=senders).fold(String::new(), |mut all, i| {
-        let _ = write!(all, "[[flow]]\nfrom = \"h{i}\"\nto = \"h0\"\nsize = \"{size}\"\n");
-        all
-    })
+    fabric::trimming("uec", "100 kB", keys, flows)
 }
 
 /// One flow alone: its packets leave back to back, and its last one crosses the path.
@@ -62,10 +28,8 @@ fn a_flow_alone_takes_what_its_bytes_take() {
 /// A permutation under each entropy: all but `ecmp` use all paths, and end sooner. The same bytes with threads.
 #[test]
 fn a_permutation_ends_sooner_where_packets_take_their_own_paths() {
-    let workload = "[[workload]]\nsizes = { kind = \"fixed\", size = \"2 MB\" }\nmatrix = { kind = \"permutation\" }\n\
-        arrivals = { kind = \"once\" }\n";
     let tail = |entropy: &str| {
-        let text = fabric(&format!("entropy = \"{entropy}\""), workload);
+        let text = fabric(&format!("entropy = \"{entropy}\""), PERMUTATION);
         let out = same_with_threads_and_as_bytes(&text, 3);
         all_arrived(&out, 2_000_000);
         out.summary("fct_max_s").expect("all end")
@@ -115,23 +79,9 @@ fn credits_keep_the_last_queue_short() {
     assert!(credits < 0.5 * windows, "{credits} {windows}");
 }
 
-/// Without trimming, or where the header queue is full, what is lost times out; without a priority queue it takes longer to
-/// hear. All of it arrives.
 #[test]
 fn what_is_lost_arrives_too() {
-    let run = |keys: &str, queue: &str| {
-        let text =
-            fabric(keys, &incast(15, "300 kB")).replace("limit = \"100 kB\"", &format!("limit = \"100 kB\"\n{queue}"));
-        let out = run_plain(&text);
-        all_arrived(&out, 300_000);
-        [total(&out, "flows", "lost_packets"), total(&out, "ports", "trims"), total(&out, "flows", "timeouts")]
-    };
-    let [lost, trims, timeouts] = run("trimming = false", "");
-    assert!(lost > 50 && trims == 0 && timeouts > 0, "{lost} {trims} {timeouts}");
-    let [lost, trims, timeouts] = run("", "header_limit = \"128 B\"");
-    assert!(lost > 50 && trims > lost && timeouts > 0, "{lost} {trims} {timeouts}");
-    let [lost, trims, timeouts] = run("", "headers = \"fifo\"");
-    assert!(lost == 0 && trims > 100 && timeouts == 0, "{lost} {trims} {timeouts}");
+    fabric::what_is_lost_arrives_too("uec", "100 kB", "");
 }
 
 /// Flows of one host take turns: two have each half.

@@ -1,11 +1,19 @@
-//! Leaves and spines with hosts, and drawn flows of which each byte arrives once.
+//! Leaves and spines with hosts, fat-trees whose queues trim, and flows of which each byte arrives once.
 
 use std::fmt::Write;
 
 use midpath_sim::RunOutput;
 
-use super::reads::column;
-use super::same_with_threads_and_as_bytes;
+use super::reads::{column, total};
+use super::{run_plain, same_with_threads_and_as_bytes};
+
+/// IPv4, UDP and the header of UET, which NDP and EQDS have, too; the rest of a packet is payload.
+pub const HEADERS: u64 = 64;
+/// Of [`trimming`].
+pub const MTU: u64 = 4150;
+/// Each host sends 2 MB to another one.
+pub const PERMUTATION: &str = "[[workload]]\nsizes = { kind = \"fixed\", size = \"2 MB\" }\n\
+    matrix = { kind = \"permutation\" }\narrivals = { kind = \"once\" }\n";
 
 /// A flow: between hosts, bytes, start in microseconds. Hosts are counted modulo those that there are.
 pub type Drawn = (usize, usize, u32, u32);
@@ -35,6 +43,49 @@ pub fn flows(drawn: Vec<Drawn>, hosts: usize) -> String {
         }
     }
     text
+}
+
+/// A fat-tree of 16 hosts at 100 Gbps whose queues hold `limit` and trim.
+pub fn trimming(scheme: &str, limit: &str, keys: &str, more: &str) -> String {
+    format!(
+        "scheme = \"{scheme}\"\n[topology]\ngenerate = \"fat-tree\"\nk = 4\n\
+        link = {{ rate = \"100 Gbps\", delay = \"500 ns\", mtu = {MTU} }}\n\
+        [queue]\nkind = \"trim\"\nlimit = \"{limit}\"\n[schemes.{scheme}]\n{keys}\n{more}\n"
+    )
+}
+
+/// A flow.
+pub fn flow(from: &str, to: &str, size: &str) -> String {
+    format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{size}\"\n")
+}
+
+/// So many hosts of a fat-tree send to one.
+pub fn incast(senders: usize, size: &str) -> String {
+    (1..=senders).map(|i| flow(&format!("h{i}"), "h0", size)).collect()
+}
+
+/// All flows have ended, and each has delivered each of its bytes once.
+pub fn all_arrived(out: &RunOutput, size: u64) {
+    let flows = out.table("flows").expect("flows").rows() as f64;
+    assert_eq!(out.summary("completed"), Some(flows), "all flows end");
+    assert!(column(out, "flows", "delivered_bytes").iter().all(|delivered| *delivered == size));
+}
+
+/// An incast over [`trimming`] without trimming, or where headers find no room either: what is lost times out. Where headers
+/// have no queue of their own, nothing is. All of it arrives.
+pub fn what_is_lost_arrives_too(scheme: &str, limit: &str, keys: &str) {
+    let run = |more: &str, queue: &str| {
+        let text = trimming(scheme, limit, &format!("{keys}\n{more}"), &incast(15, "300 kB"));
+        let out = run_plain(&text.replace("kind = \"trim\"\n", &format!("kind = \"trim\"\n{queue}\n")));
+        all_arrived(&out, 300_000);
+        [total(&out, "flows", "lost_packets"), total(&out, "ports", "trims"), total(&out, "flows", "timeouts")]
+    };
+    let [lost, trims, timeouts] = run("trimming = false", "");
+    assert!(lost > 50 && trims == 0 && timeouts > 0, "{scheme}: {lost} {trims} {timeouts}");
+    let [lost, trims, timeouts] = run("", "header_limit = \"128 B\"");
+    assert!(lost > 50 && trims > lost && timeouts > 0, "{scheme}: {lost} {trims} {timeouts}");
+    let [lost, trims, timeouts] = run("", "headers = \"fifo\"");
+    assert!(lost == 0 && trims > 100 && timeouts == 0, "{scheme}: {lost} {trims} {timeouts}");
 }
 
 /// Runs it: all flows end with the bytes that they were to bring, the same with threads and as bytes.
