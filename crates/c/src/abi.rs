@@ -29,11 +29,16 @@ pub struct Midpath {
 }
 
 impl Midpath {
+    fn check_owner(&self) -> Result<(), Failure> {
+        if thread::current().id() == self.owner {
+            return Ok(());
+        }
+        Err(Failure(Status::WrongThread, "a session belongs to the thread that opened it".into()))
+    }
+
     /// Calls with the session, unless this thread may not use it.
     fn with<R>(&self, call: impl FnOnce(&mut Session) -> Result<R, Failure>) -> Result<R, Failure> {
-        if thread::current().id() != self.owner {
-            return Err(Failure(Status::WrongThread, "a session belongs to the thread that opened it".into()));
-        }
+        self.check_owner()?;
         if self.broken.get() {
             return Err(Failure(Status::Broken, "the session is broken since an earlier call failed in it".into()));
         }
@@ -68,8 +73,14 @@ fn status(done: Result<(), Failure>) -> c_int {
     done.map_or_else(keep, |()| Status::Ok) as c_int
 }
 
-fn number(done: Result<i64, Failure>) -> i64 {
-    done.unwrap_or_else(|failure| {
+/// Has a session do something: a code.
+fn act(pointer: *const Midpath, call: impl FnOnce(&mut Session) -> Result<(), Failure>) -> c_int {
+    status(session(pointer).and_then(|this| this.with(call)))
+}
+
+/// Asks a session for a number.
+fn ask(pointer: *const Midpath, call: impl FnOnce(&mut Session) -> Result<i64, Failure>) -> i64 {
+    session(pointer).and_then(|this| this.with(call)).unwrap_or_else(|failure| {
         keep(failure);
         -1
     })
@@ -141,9 +152,7 @@ pub unsafe extern "C" fn midpath_close(pointer: *mut *mut Midpath) -> c_int {
         // SAFETY: it is not null.
         let handle = unsafe { *pointer };
         let this = session(handle)?;
-        if thread::current().id() != this.owner {
-            return Err(Failure(Status::WrongThread, "a session belongs to the thread that opened it".into()));
-        }
+        this.check_owner()?;
         if this.within.get() {
             return Err(Failure(Status::Refused, "a callback cannot close the session".into()));
         }
@@ -166,7 +175,7 @@ pub unsafe extern "C" fn midpath_close(pointer: *mut *mut Midpath) -> c_int {
 /// As of all that follow: the session comes from `midpath_open` and has not been closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn midpath_hosts(pointer: *mut Midpath) -> i64 {
-    number(session(pointer).and_then(|this| this.with(|session| Ok(session.hosts() as i64))))
+    ask(pointer, |session| Ok(session.hosts() as i64))
 }
 
 /// The number of the host of this name.
@@ -181,7 +190,7 @@ pub unsafe extern "C" fn midpath_host(pointer: *mut Midpath, name: *const c_char
         let host = session.host(name).ok_or_else(|| Failure(Status::Refused, format!("there is no host `{name}`")))?;
         Ok(host.0 as i64)
     };
-    number(session(pointer).and_then(|this| this.with(find)))
+    ask(pointer, find)
 }
 
 /// Sends a message.
@@ -201,7 +210,7 @@ pub unsafe extern "C" fn midpath_send(
 ) -> c_int {
     let call = callback(pointer, function, arg);
     let send = |session: &mut Session| Ok(session.send(host(src)?, host(dst)?, count, tag as u64, call)?);
-    status(session(pointer).and_then(|this| this.with(send)))
+    act(pointer, send)
 }
 
 /// Receives bytes.
@@ -221,7 +230,7 @@ pub unsafe extern "C" fn midpath_recv(
 ) -> c_int {
     let call = callback(pointer, function, arg);
     let recv = |session: &mut Session| Ok(session.recv(host(src)?, host(dst)?, count, tag as u64, call)?);
-    status(session(pointer).and_then(|this| this.with(recv)))
+    act(pointer, recv)
 }
 
 /// Calls later.
@@ -243,7 +252,7 @@ pub unsafe extern "C" fn midpath_schedule(
         function.ok_or_else(|| Failure::argument("`callback` is null"))?;
         Ok(session.schedule(Time(delay), call)?)
     };
-    status(session(pointer).and_then(|this| this.with(schedule)))
+    act(pointer, schedule)
 }
 
 /// The time.
@@ -253,7 +262,7 @@ pub unsafe extern "C" fn midpath_schedule(
 /// See [`midpath_hosts`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn midpath_now(pointer: *mut Midpath) -> i64 {
-    number(session(pointer).and_then(|this| this.with(|session| Ok(session.now().0 as i64))))
+    ask(pointer, |session| Ok(session.now().0 as i64))
 }
 
 /// Lets time go on.
@@ -271,7 +280,7 @@ pub unsafe extern "C" fn midpath_run(pointer: *mut Midpath) -> c_int {
             Err(Failure(Status::Stuck, format!("{what} under way, and nothing will happen any more")))
         }
     };
-    status(session(pointer).and_then(|this| this.with(run)))
+    act(pointer, run)
 }
 
 /// Ends `midpath_run`.
@@ -285,7 +294,7 @@ pub unsafe extern "C" fn midpath_halt(pointer: *mut Midpath) -> c_int {
         session.halt();
         Ok(())
     };
-    status(session(pointer).and_then(|this| this.with(halt)))
+    act(pointer, halt)
 }
 
 /// Packets times links so far.
@@ -295,5 +304,5 @@ pub unsafe extern "C" fn midpath_halt(pointer: *mut Midpath) -> c_int {
 /// See [`midpath_hosts`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn midpath_packet_hops(pointer: *mut Midpath) -> i64 {
-    number(session(pointer).and_then(|this| this.with(|session| Ok(session.packet_hops() as i64))))
+    ask(pointer, |session| Ok(session.packet_hops() as i64))
 }
