@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from midpath import markdown
+
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 # As examples/network/analytical/Ring_*npus.yml, whose "GB" are GiB (NetworkFunction.cpp); ns of each link of a ring.
@@ -20,6 +22,11 @@ SIZE = 1 << 20  # bytes of the examples' all-reduces
 CHUNKS = 4  # as Ring_4chunks.json, one after the other
 RANKS = [4, 8, 16]
 SCHEMES = ["uec", "falcon", "dctcp"]
+HEAD = """# astra-sim's all-reduces on Midpath
+
+Written by `python evidence/peers/astra/run.py --write`: the examples' all-reduces of 1 MiB, rings in four chunks one
+after the other, in us. [What they are of](README.md#measured).
+"""
 
 
 def libraries(astra: Path) -> list[str]:
@@ -79,6 +86,7 @@ def bound(ranks: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", type=Path, help="libmidpath_c.a, if it is built; else Cargo builds it")
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md, too")
     asked = parser.parse_args()
     astra = Path(os.environ.get("ASTRA_SIM") or "nowhere")
     if not (astra / "astra-sim/common/AstraNetworkAPI.hh").is_file():
@@ -90,18 +98,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         compiled(astra, asked.library or library(), folder / "astra_midpath")
-        print("| ranks | bound | analytical | " + " | ".join(SCHEMES) + " |")
-        print("|---" * (3 + len(SCHEMES)) + "|")
-        for ranks in RANKS:
-            row = [bound(ranks), analytical(astra, ranks, folder)]
-            for scheme in SCHEMES:
-                (folder / "scenario.toml").write_text(scenario(ranks, scheme))
-                network = f"--scenario={folder / 'scenario.toml'}"
-                out = run_astra(folder / "astra_midpath", astra / "examples", ranks, network, folder)
-                row.append(int(re.findall(r"finished_ps (\d+)", out)[-1]) / 1e6)
-            if min(row) < row[0]:
-                sys.exit(f"sooner than the bound: {row}")
-            print(f"| {ranks} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
+        lines = [HEAD, markdown.head(["ranks", "bound", "analytical", *SCHEMES])]
+        lines += [markdown.line([str(n), *(f"{us:.1f}" for us in times(astra, n, folder))]) for n in RANKS]
+    print("\n".join(lines))
+    if asked.write:
+        (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def times(astra: Path, ranks: int, folder: Path) -> list[float]:
+    """Microseconds: the bound, the analytical back end's, and each scheme's."""
+    found = [bound(ranks), analytical(astra, ranks, folder)]
+    for scheme in SCHEMES:
+        (folder / "scenario.toml").write_text(scenario(ranks, scheme))
+        network = f"--scenario={folder / 'scenario.toml'}"
+        out = run_astra(folder / "astra_midpath", astra / "examples", ranks, network, folder)
+        found.append(int(re.findall(r"finished_ps (\d+)", out)[-1]) / 1e6)
+    if min(found) < found[0]:
+        sys.exit(f"sooner than the bound: {found}")
+    return found
 
 
 if __name__ == "__main__":

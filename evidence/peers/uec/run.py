@@ -312,17 +312,14 @@ def page(rows: dict[str, Any]) -> str:
             near += abs(row["tail_us"] / own["tail_us"] - 1) <= TOLERANCE
             shares.append(row["cpu_s"] / own["cpu_s"])
         table.append([case.name, *tails, f"{100 * off:+.1f} %", str(row["again"]), *costs(row), *there])
-    told = sorted(
-        {(r["midpath"]["version"], r["midpath"]["seed"]) for r in rows.values() if "tail_us" in r.get("midpath", {})}
-    )
-    versions = f"Midpath {', '.join(sorted({version for version, _ in told}))}"
-    versions += f", seed {', '.join(sorted({str(seed) for _, seed in told}))}"
+    ran = [row["midpath"] for row in rows.values() if "tail_us" in row.get("midpath", {})]
+    versions, seeds = (", ".join(sorted({str(row[key]) for row in ran})) for key in ("version", "seed"))
     cost = ("CPU s", "wall s", "MB")
     heads = ("case-paths", "committed", "second set", "Midpath", "off", "sent again", *cost, "HTSIM here", *cost)
     lines = [
         "# UEC beside HTSIM: a permutation of 8,192 hosts\n",
         "`python evidence/peers/uec/run.py --beside --write` wrote this page. "
-        f"{versions}; HTSIM {REVISION}, seed {SEED}. Tails in us of messages of 1 MB.\n",
+        f"Midpath {versions}, seed {seeds}; HTSIM {REVISION}, seed {SEED}. Tails in us of messages of 1 MB.\n",
         f"{within} of {len(table)} tails are within {100 * TOLERANCE:.0f} % of those that HTSIM has committed.",
     ]
     if shares:

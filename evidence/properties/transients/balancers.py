@@ -18,6 +18,7 @@ Bounds, fixed before the first run. They hold for each scene beside its run with
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -119,10 +120,7 @@ def other(rng: random.Random) -> tuple[str, list[tuple[str, str]], int, int]:
         # Its links to its leaves; those to other groups stay, and nothing is behind them.
         return lines, [(f"l0.{i}", "s0.0") for i in range(2)], 0, groups * 2 * per_leaf
     dims = rng.choice(([3, 3], [4, 4], [3, 3, 3], [2, 3, 4]))
-    hosts = 1
-    for size in dims:
-        hosts *= size
-    return f'generate = "torus"\ndims = {dims}', [("r0", "r1")], 0, hosts
+    return f'generate = "torus"\ndims = {dims}', [("r0", "r1")], 0, math.prod(dims)
 
 
 def draw(family: str, number: int) -> Scene:
