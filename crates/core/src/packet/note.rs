@@ -2,11 +2,9 @@
 
 use super::{FlowId, PacketId, PortId};
 
-/// An event that a scheme names itself: with [`PortCtx::note`], [`ForwardCtx::note`] or
-/// [`EndpointCtx::note`].
+/// An event that a scheme names itself: with [`PortCtx::note`] or [`EndpointCtx::note`].
 ///
 /// [`PortCtx::note`]: crate::roles::PortCtx::note
-/// [`ForwardCtx::note`]: crate::roles::ForwardCtx::note
 /// [`EndpointCtx::note`]: crate::roles::EndpointCtx::note
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Note {
@@ -25,8 +23,6 @@ pub struct Note {
 pub enum NotePlace {
     /// A port.
     Port(PortId),
-    /// The node's forwarder.
-    Forwarder,
     /// The endpoint of this flow that is called.
     Endpoint(FlowId),
 }

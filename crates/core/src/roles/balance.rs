@@ -198,6 +198,13 @@ mod tests {
         assert!(unevenness(&each) < 24.3, "{each:?}");
     }
 
+    /// Unless a scenario says otherwise: CONGA's 500 us (§5), and DRILL(2, 1).
+    #[test]
+    fn without_parameters_they_are_the_papers() {
+        let Balancing { flowlet_gap, samples, memory, .. } = Balancing::from(Ecmp::Drill);
+        assert_eq!((flowlet_gap, samples, memory), (Time::from_us(500), 2, 1));
+    }
+
     /// With all queues compared it is the shortest queue: loads differ by one packet at most. With one and no memory it is
     /// a random port.
     #[test]

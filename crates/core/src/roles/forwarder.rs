@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::balance::{Balancer, Balancing, draw};
 use super::port::SHARED;
-use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::rng::{Stream, mix};
 use crate::units::Time;
 
@@ -129,12 +129,6 @@ impl ForwardCtx<'_> {
     /// If that was of another type, or nothing.
     pub fn state<T: Any>(&mut self) -> &mut T {
         self.state.as_deref_mut().and_then(|s| s.downcast_mut()).expect(SHARED)
-    }
-    /// Notes an event of the scheme's own, as [`PortCtx::note`](super::PortCtx::note).
-    #[inline]
-    pub fn note(&mut self, what: &'static str, value: f64, pkt: Option<&Pkt>) {
-        let (place, packet) = (NotePlace::Forwarder, pkt.map(Pkt::id));
-        self.pool.note(|| Note { what, value, place, packet });
     }
     /// Sends a packet of the forwarder's own (a Nack, an aggregated ACK) out of a port, or along
     /// the route to its destination.

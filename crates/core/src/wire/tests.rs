@@ -182,3 +182,35 @@ fn what_packets_have_no_place_for_is_left_out() {
     let (back, payload) = read(&bytes).expect("it is a packet");
     assert_eq!((back, &bytes[payload]), (p, &b"abc"[..]));
 }
+
+/// RFC 9293, §3.1: behind the end of the list is padding, whatever it looks like.
+#[test]
+fn what_follows_the_end_of_options_is_padding() {
+    let read = |bytes: &[u8]| {
+        let mut p = Packet::new(FlowId(7), NodeId(1), NodeId(2), 0);
+        p.flags = Flags::SYN;
+        options::decode(&mut p, bytes, &mut Vec::new()).map(|()| p.mss)
+    };
+    assert_eq!(read(&[2, 4, 5, 180, 0, 2, 4, 1]), Ok(1460));
+    assert_eq!(read(&[2, 4, 5, 180, 1, 2, 4, 1]), Err(WireError::Options));
+}
+
+/// Flows have numbers of 29 bits: no port above theirs is one's.
+#[test]
+fn ports_end_where_flows_numbers_do() {
+    let last = FlowId((1 << 29) - 1);
+    let (low, high) = ports(last);
+    assert_eq!(flow_of(low, high), Ok(last));
+    for (low, high) in [(low, high + 1), (low, 0x13ff), (0x7fff, high)] {
+        assert_eq!(flow_of(low, high), Err(WireError::Address));
+    }
+}
+
+/// A header that TCP carries as an option of its own needs no shim.
+#[test]
+fn options_of_tcp_alone_make_no_shim() {
+    let mut p = Packet::new(FlowId(5), NodeId(1), NodeId(2), 0);
+    assert!(p.push_raw(TCP_OPTION, &[1, 2]));
+    p.measure();
+    assert_eq!(bytes_of(&p)[9], TCP, "the protocol behind the IP header");
+}

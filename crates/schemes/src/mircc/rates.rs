@@ -799,4 +799,27 @@ mod tests {
             }
         }
     }
+
+    /// Steps that are even (`secondary_packets`), (11) and (12) as printed: what the primary class leaves is counted
+    /// from C, and steps are a part of R_p.
+    #[test]
+    fn even_steps_of_the_secondary_class_by_hand() {
+        let params = RateParams { secondary_packets: 0.1, secondary_count: Reading::Printed, ..printed() };
+        let mut link = LinkRates::new(&params, C, Time::ZERO);
+        link.secondary.set(3e6);
+        link.on_rtt(Time::ZERO, MS(100));
+        offer(&mut link, Time::ZERO, Class::Primary, 4.0);
+        offer(&mut link, Time::ZERO, Class::Secondary, 12.0);
+        link.tick(MS(100), Bytes::ZERO);
+        // Left: 0.9 (10 − 4) = 5.4, and y_s = 12 more than without: −6.6 of 12, in parts of R_p = 9 over R_s = 3. A step
+        // down divides.
+        let r_s = 3.0 / (1.0 + 0.5 * 6.6 / 12.0 * 9.0 / 3.0);
+        near(link.stamps().secondary, 1e6 * r_s);
+        offer(&mut link, MS(100), Class::Primary, 4.0);
+        offer(&mut link, MS(100), Class::Secondary, 5.0);
+        let r_p = link.primary.rate() / 1e6;
+        // q = 100 kbit, q/d = 1 Mbit/s, β = 0.1, for y_s has fallen: 5.4 − 0.1 − 5 = 0.3 of max(5.4/0.9, 5).
+        link.tick(MS(200), Bytes(12_500));
+        near(link.stamps().secondary, 1e6 * (r_s + 0.5 * 0.3 / 6.0 * r_p));
+    }
 }

@@ -71,3 +71,9 @@ proptest! {
         }
     }
 }
+
+/// Algorithm 1: "if new_rtt > T_high". At T_high itself the gradient decides.
+#[test]
+fn t_high_itself_belongs_to_the_gradient() {
+    close(after(&[500.0, 500.0]), 5e9 + 10e6);
+}

@@ -298,6 +298,14 @@ fn what_pfc_cannot_do_is_refused_in_a_line() {
             "queue.kind: several classes of [pfc] support",
         ),
         (
+            "scheme = \"fcp\"\n".to_owned()
+                + &base
+                    .replace("scheme = \"udp\"\n", "")
+                    .replace("rate = \"10 Gbps\"\n\n", "\n")
+                    .replace("buffer = \"1 MB\"", "classes = [\"ect\", \"not-ect\"]"),
+            "and no scheme with its own ports",
+        ),
+        (
             base.clone() + "[queue]\nkind = \"red\"\nsignal = \"drop\"\n",
             "queue.signal: an AQM drops nothing in a lossless class of [pfc]",
         ),

@@ -240,6 +240,40 @@ mod tests {
         assert!(egress.senders.contains_key(&NodeId(0)) && !egress.senders.contains_key(&NodeId(1)));
     }
 
+    /// A block of so much money, of which `paid` is paid.
+    fn block(sender: &mut Sender, money: f64, paid: f64) {
+        (sender.paid, sender.charged, sender.low, sender.high) = (money * paid, money, 1.0, 1.0);
+        sender.judge(Time::from_secs(1));
+    }
+
+    /// The first block says what is usual: one of a tenth of its money counts for about a tenth.
+    #[test]
+    fn a_block_counts_by_its_money_over_the_usual() {
+        let mut sender = Sender::default();
+        block(&mut sender, 8.0, 1.0);
+        block(&mut sender, 0.8, 0.0);
+        // What is usual is 8 − 7.2/8 by then.
+        assert!((sender.sum - 0.9 * 0.8 / 7.1).abs() < 1e-12, "{}", sender.sum);
+    }
+
+    #[test]
+    fn who_was_caught_and_pays_is_on_probation() {
+        let (mut sender, mut blocks) = (Sender::default(), 0);
+        while sender.sum < LIMIT - 0.9 {
+            block(&mut sender, 1.0, 0.0);
+        }
+        block(&mut sender, 1.0, 0.0);
+        assert_eq!(sender.sum, LIMIT / 2.0);
+        block(&mut sender, 1.0, 1.0);
+        assert_eq!(sender.sum, LIMIT / 2.0 - TOLERANCE);
+        // Half a sum is enough the next time: four blocks, not seven.
+        while sender.sum != LIMIT / 2.0 {
+            block(&mut sender, 1.0, 0.0);
+            blocks += 1;
+        }
+        assert_eq!(blocks, 4);
+    }
+
     proptest! {
         /// A price that jumps over 15 decades every 0.4 s; what was told and what is charged are up
         /// to a round trip of 40 ms apart.

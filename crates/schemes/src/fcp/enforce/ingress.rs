@@ -359,4 +359,33 @@ mod tests {
         assert!(ingress.check(&packet(0), &header(0.0), Time::from_ms(1)).is_err());
         assert!(ingress.check(&packet(0), &header(0.0), Time::from_ms(2000)).is_ok());
     }
+
+    /// A SYN that is sent again, its answer being lost behind this edge, is not the first packet of its flow.
+    #[test]
+    fn a_syn_that_is_repeated_leaves_the_announcement_to_the_data() {
+        let mut ingress = ingress();
+        let mut syn = packet(0);
+        (syn.payload, syn.size, syn.flags) = (0, 92, Flags::SYN);
+        let start = FcpHeader { rtt: 0.0, balance: 0.0, preload: 10.0, ..header(0.0) };
+        let mut passes = |packet: &Packet, header: &FcpHeader, ms| {
+            ingress.check(packet, header, Time::from_ms(ms)).expect("within its budget");
+            ingress.on_echo(&syn, &FcpHeader { echo: true, rtt: 0.0, price: PRICE, ..start }, Time::from_ms(ms + 10));
+            ingress.opening.answered
+        };
+        assert_eq!([passes(&syn, &start, 0), passes(&syn, &start, 1000)], [1, 2]);
+        assert_eq!(passes(&packet(0), &header(0.0), 1100), 1);
+    }
+
+    /// What opens a flow is no longer than a SYN with every option, whatever it says of itself.
+    #[test]
+    fn who_tells_no_round_trip_is_as_small_as_a_syn() {
+        for (flags, preload) in [(Flags::SYN, 10.0), (Flags::ACK, 0.0)] {
+            let told = |size| {
+                let (mut packet, header) = (packet(0), FcpHeader { rtt: 0.0, balance: 0.0, preload, ..header(0.0) });
+                (packet.payload, packet.size, packet.flags) = (0, size, flags);
+                ingress().check(&packet, &header, Time::ZERO).is_ok()
+            };
+            assert_eq!((told(SYN_SIZE), told(SYN_SIZE + 1)), (true, false), "{flags:?}");
+        }
+    }
 }

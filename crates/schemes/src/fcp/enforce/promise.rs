@@ -176,4 +176,20 @@ mod tests {
     fn once_is_not_consistently() {
         assert_eq!(caught(|ms| (0.0, if ms == 500 { 1.0 } else { 0.0 })), None);
     }
+
+    /// Windows of 0.1 s: what holds from the middle of one on is half of it there, and whole from the next on.
+    #[test]
+    fn a_change_is_expected_from_the_moment_that_it_holds() {
+        for (rtt, expected) in
+            [(0.05, [0.3, 0.3, 0.0]), (0.1, [0.0, 0.6, 0.0]), (0.15, [0.0, 0.3, 0.3]), (9.0, [0.0, 0.0, 0.6])]
+        {
+            let mut promise = Promise::new(1.0);
+            promise.announce(0.6, rtt, Time::ZERO);
+            assert!(
+                promise.change.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9),
+                "{rtt}: {:?}",
+                promise.change
+            );
+        }
+    }
 }

@@ -194,3 +194,18 @@ impl Announcements {
         self.entries.iter().map(|(from, rate)| rate * left(*from)).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However little each asks for: each counts in full until its time, and fades within d.
+    #[test]
+    fn small_announcements_add_up() {
+        let mut announced = Announcements::default();
+        (0..1000).for_each(|ms| announced.add(Time::from_ms(ms), 0.5, 0.1));
+        assert!(announced.entries.len() <= 80, "{}", announced.entries.len());
+        assert_eq!(announced.sum(Time::ZERO, 0.2), 500.0);
+        assert_eq!(announced.sum(Time::from_ms(1200), 0.2), 0.0);
+    }
+}

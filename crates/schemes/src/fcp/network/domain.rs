@@ -123,3 +123,41 @@ impl Border {
         self.history = History::new(self.history.span());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fcp::params::Additions;
+
+    fn border() -> Border {
+        let rule = Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions::NONE };
+        Border::new(1.0, Basis::new(rule, 0.1))
+    }
+
+    fn announced(border: &mut Border, preload: f32) -> f32 {
+        let mut header = FcpHeader { rtt: 0.1, preload, ..FcpHeader::default() };
+        border.announce(&mut header, Time::from_ms(150));
+        header.preload
+    }
+
+    /// (1 + preload)·rise = 1 + preload'.
+    #[test]
+    fn a_rise_multiplies_what_a_packet_announces() {
+        let mut border = border();
+        [(0, 1.0), (100, 2.0)].into_iter().for_each(|(ms, rate)| border.history.push(Time::from_ms(ms), rate));
+        border.exchange = 2.0;
+        for (preload, expected) in
+            [(0.0, 1.0), (0.5, 2.0), (-0.5, 0.0), (-1.0, -1.0), (MAX_PRELOAD as f32, MAX_PRELOAD as f32)]
+        {
+            assert_eq!(announced(&mut border, preload), expected);
+        }
+    }
+
+    #[test]
+    fn after_a_restart_nothing_was_told_before() {
+        let mut border = border();
+        border.history.push(Time::ZERO, 1.0);
+        border.reset();
+        assert_eq!((border.exchange, announced(&mut border, 0.5)), (MAX_EXCHANGE, 0.5));
+    }
+}

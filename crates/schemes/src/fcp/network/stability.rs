@@ -154,3 +154,20 @@ impl Range {
         *self = Range::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A price that holds is one entry, and is remembered for as long as it was told last.
+    #[test]
+    fn a_price_that_stays_is_remembered_once() {
+        let mut range = Range::default();
+        (0..1000).for_each(|ms| range.push(Time::from_ms(ms), 2.0));
+        assert_eq!((range.low.len(), range.high.len()), (1, 1));
+        range.expire(Time::from_ms(998));
+        assert_eq!((range.bound(9.0), range.bound(0.1)), (4.0, 1.0));
+        range.expire(Time::from_ms(999));
+        assert_eq!(range.bound(9.0), 9.0);
+    }
+}

@@ -115,3 +115,40 @@ pub fn common_d(basis: &Basis, first: (&Meter, &Terms), second: (&Meter, &Terms)
     let rtt = if packets > 0.0 { (first.1.rtt + second.1.rtt) / packets } else { first.0.rtt() };
     (basis.rule.window * rtt).max(basis.least)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fcp::params::Additions;
+
+    const RULE: Rule =
+        Rule { alpha: 2.0, window: 2.0, minimum: 1e-18, additions: Additions { half_packet: true, ..Additions::NONE } };
+
+    fn header() -> FcpHeader {
+        FcpHeader { rtt: 0.1, balance: 1.0, exchange: 1.0, ..FcpHeader::default() }
+    }
+
+    /// d = 0.2 s. The newest packet counts half when it has just come, and whole for who looks later.
+    #[test]
+    fn the_newest_packet_counts_half_at_its_own_time_alone() {
+        let mut queue = VirtualQueue::new(&Basis::new(RULE, 0.1));
+        let mut income = |ms| queue.sums_and_income(Time::from_ms(ms), &RULE).1;
+        assert_eq!(income(1), 0.0);
+        queue.pay(&header(), 1000, 3.0, Time::from_ms(2));
+        let mut income = |ms| queue.sums_and_income(Time::from_ms(ms), &RULE).1;
+        assert!((income(2) - 1.5 / 0.2).abs() < 1e-6 && (income(3) - 3.0 / 0.2).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_restart_forgets_all_but_round_trips() {
+        let basis = Basis::new(RULE, 0.1);
+        let mut queue = VirtualQueue::new(&basis);
+        queue.pay(&FcpHeader { rtt: 0.5, ..header() }, 1000, 3.0, Time::from_ms(2));
+        queue.sums_and_income(Time::from_ms(2), &RULE);
+        queue.link.set(Time::from_ms(2), 7.0);
+        queue.reset();
+        let (sums, income) = queue.sums_and_income(Time::from_ms(3), &RULE);
+        assert_eq!((sums.paid, income, queue.link.now(), queue.newest), (0.0, 0.0, RULE.minimum, (Time::ZERO, 0.0)));
+        assert!((queue.meter.rtt() - 0.5).abs() < 1e-6, "{}", queue.meter.rtt());
+    }
+}

@@ -165,38 +165,9 @@ impl History {
         self.span.0 / ENTRIES as u64
     }
 
-    /// How many entries are not after `at`. Prices come at a rather steady pace, so a guess in
-    /// proportion is close; from there, steps that double find the bounds of a short search.
+    /// How many entries are not after `at`.
     fn search(&self, at: Time) -> usize {
-        let entries = &self.entries[self.first..];
-        let newest = entries.len() - 1;
-        let (first, last) = (entries[0].0, entries[newest].0);
-        if at >= last {
-            return newest + 1;
-        }
-        if at < first {
-            return 0;
-        }
-        let guess = ((at - first).0 as f64 / (last - first).0 as f64 * newest as f64) as usize;
-        let (mut low, mut high, mut step) = (guess.min(newest), guess.min(newest), 1);
-        while low > 0 && entries[low].0 > at {
-            low = low.saturating_sub(step);
-            step *= 2;
-        }
-        step = 1;
-        while high < newest && entries[high].0 <= at {
-            high = (high + step).min(newest);
-            step *= 2;
-        }
-        while low < high {
-            let middle = low.midpoint(high);
-            if entries[middle].0 <= at {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        self.entries[self.first..].partition_point(|entry| entry.0 <= at)
     }
 }
 
@@ -321,5 +292,13 @@ mod tests {
                 prop_assert_eq!(history.least(enough), plain.least(enough));
             }
         }
+    }
+
+    /// Where round trips are short, what is remembered takes no more room however long the link runs.
+    #[test]
+    fn what_is_forgotten_makes_room_for_what_comes() {
+        let mut history = History::new(Time(1000));
+        (0..1_000_000).for_each(|n| history.push(Time(100 * n), n as f64));
+        assert!(history.entries.capacity() <= 64, "{}", history.entries.capacity());
     }
 }

@@ -448,4 +448,16 @@ mod tests {
         meter.sum_window(Time::from_secs(3), &RULE);
         assert!(meter.window.len() <= 10_001, "{}", meter.window.len());
     }
+
+    /// Newton's step for a link that is overloaded and has a queue, and nothing for any other.
+    #[test]
+    fn only_an_overload_that_lasts_catches_up() {
+        let sums = Terms { bytes: 250e3, paid: 0.5, yielding: 0.1, ..Terms::default() };
+        let catches = |sums: &Terms, capacity, queue| Meter::new(0.1).catch_up(sums, Load { capacity, queue }, 0.2);
+        // 250 kB in 0.2 s of 1 MB/s are 50 kB too many; an eighth of 200 kB waits.
+        assert_eq!(catches(&sums, 1e6, 25_001.0), 0.5 / 250e3 + 50e3 / 0.1);
+        assert_eq!(catches(&sums, 1e6, 25_000.0), 0.0);
+        assert_eq!(catches(&sums, 2e6, 1e6), 0.0);
+        assert_eq!(catches(&Terms { yielding: 0.0, ..sums }, 1e6, 1e6), 0.0);
+    }
 }

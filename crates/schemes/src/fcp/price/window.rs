@@ -156,7 +156,7 @@ pub struct Window {
     unpaid: Fifo<(Time, u32)>,
     old_unpaid: usize,
     old_until: Time,
-    /// What is from then or before is forgotten.
+    /// What is from then or before may be forgotten: [`Window::forget`] leaves some of it.
     from: Time,
     /// Round-trip times, bytes that pay, and bytes that don't.
     timed: u64,
@@ -221,7 +221,6 @@ impl Window {
     /// Forgets packets from `from` or before. For each hop: a call costs 20 instructions.
     #[inline(always)]
     pub fn expire(&mut self, from: Time) {
-        self.from = from;
         self.expire_old(from);
         if self.old_len() == 0 {
             self.expire_newer(from);

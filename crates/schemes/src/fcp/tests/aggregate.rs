@@ -118,3 +118,18 @@ proptest! {
         prop_assert!(close(senders[1].rate_at(7.9) + senders[0].rate_at(7.9), CAPACITY, 0.02));
     }
 }
+
+/// A link that restarts knows nothing of what groups paid: the same senders find it as they found the first time.
+#[test]
+fn a_restart_forgets_what_groups_paid() {
+    let mut pricing = aggregate(&[(7, 2.0), (9, 1.0)]);
+    let senders = || [Scripted::new(0.0, |_| 10.0).tenant(7), Scripted::new(0.5, |_| 100.0).tenant(9)];
+    play(&mut pricing, &mut senders(), 3.0);
+    assert!(gauge(&pricing, "price") > 2.0 * RULE.minimum);
+    pricing.reset();
+    assert_eq!(gauge(&pricing, "price"), RULE.minimum);
+    let (mut again, mut first) = (senders(), senders());
+    play(&mut pricing, &mut again, 3.0);
+    play(&mut aggregate(&[(7, 2.0), (9, 1.0)]), &mut first, 3.0);
+    assert!((0..2).all(|n| close(again[n].rate_at(2.9), first[n].rate_at(2.9), 0.01)));
+}

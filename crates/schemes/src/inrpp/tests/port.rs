@@ -4,8 +4,8 @@ use midpath_core::packet::{Kind, Packet};
 use midpath_core::queue::Limit;
 use midpath_core::roles::Drop;
 
-use super::harness::{DOWN, HOST, Router, UP, small};
-use crate::inrpp::header::{InrppHeader, Nonce, Slow};
+use super::harness::{DOWN, HOST, RECEIVER, Router, SENDER, UP, small};
+use crate::inrpp::header::{Control, InrppHeader, Nonce, Signed, Slow};
 use crate::inrpp::{Additions, Notify, Params};
 
 const PUSH: u8 = 0;
@@ -347,4 +347,69 @@ fn control_packets_that_are_not_the_neighbours_are_refused() {
     p.kind = Kind::Control;
     r.arrive(DOWN, p);
     assert_eq!(r.log.dropped.len(), 1);
+}
+
+/// Twelve flows with a packet each: one leaves, two wait in the buffer, and nine in the cache.
+fn a_packet_of_each_of_twelve(sparse: bool) -> Router {
+    let mut r = Router::new(Params { additions: Additions { sparse, ..Additions::default() }, ..small() });
+    (1..=12).for_each(|flow| r.data(flow, 1));
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 13_500.0));
+    r
+}
+
+/// Above S_high a part of less than a packet is a packet, unless flows may have less in a round trip (`sparse`).
+#[test]
+fn who_has_one_packet_keeps_its_loop_unless_loops_may_be_sparse() {
+    for (sparse, release) in [(false, 1), (true, 0)] {
+        let slow = a_packet_of_each_of_twelve(sparse).ack(12).slow.expect("pressed");
+        assert_eq!(slow.release, release, "sparse: {sparse}");
+    }
+}
+
+/// Below S_high, too: two for one only to flows that have less than their part, a packet at least.
+#[test]
+fn who_has_its_part_gets_one_for_one() {
+    let mut r = a_packet_of_each_of_twelve(true);
+    r.until(6);
+    assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 7500.0));
+    let mut release = |flow| r.ack(flow).slow.expect("pressed").release;
+    assert_eq!((release(12), release(13)), (1, 2));
+}
+
+/// A router that asks the hop upstream to slow down is not in closed loop by that itself.
+#[test]
+fn who_presses_is_not_pressed() {
+    let mut r = Router::new(small());
+    r.data(1, 10);
+    assert!(r.ack(1).slow.is_some());
+    assert_eq!(r.gauge(DOWN, "closed_loop"), 0.0);
+}
+
+/// A port in backpressure watches whether ACKs of those that send return through it.
+#[test]
+fn whose_acks_return_is_not_unheard() {
+    let unheard = |every: u64| {
+        let mut r = Router::new(small());
+        r.data(1, 12);
+        for ms in 1..=1500 {
+            r.until(ms);
+            r.data(1, 2);
+            if every > 0 && ms % every == 0 {
+                r.ack(1);
+            }
+        }
+        r.gauge(DOWN, "unheard")
+    };
+    assert_eq!((unheard(0), unheard(100)), (1.0, 0.0));
+}
+
+/// §V-C: hosts have no key, so that none may ask for detours.
+#[test]
+fn a_control_packet_from_a_host_counts_as_forged() {
+    let control = Control::Probe { origin: SENDER, port: 0, target: RECEIVER, more: 0 };
+    let mut p = Packet::control(midpath_core::packet::NodeId(3), super::harness::ME);
+    p.set_header(&Signed { control, number: 1, mac: 0 });
+    let mut r = Router::new(small());
+    r.arrive(HOST, p);
+    assert_eq!((r.log.dropped.len(), r.gauge(HOST, "forged")), (1, 1.0));
 }

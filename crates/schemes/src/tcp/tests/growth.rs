@@ -1,9 +1,9 @@
 //! How windows grow, against closed forms.
 
-use midpath_core::packet::{Flags, NodeId};
+use midpath_core::packet::{Flags, FlowId, NodeId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::{Purpose, below, stream};
-use midpath_core::roles::{LinkInfo, PortSpec};
+use midpath_core::roles::{FlowSpec, LinkInfo, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::harness::{Fate, Lab, LabOf, MSS, Setup, lose_segments};
@@ -13,7 +13,7 @@ use crate::tcp::fixed::FixedWindowParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
-use crate::transport::cc::{AssistedConfig, NetworkAssisted, Window};
+use crate::transport::cc::{Ack, AssistedConfig, CongestionController, ControllerConfig, NetworkAssisted, Window};
 use crate::transport::growth::Growth;
 use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule, Recovery};
 
@@ -278,4 +278,31 @@ fn dctcp_marks_from_a_seventh_of_what_is_in_flight() {
     assert_eq!(k(10_000, Limit::Bytes(20_000)), 10_000, "half of the queue");
     assert_eq!(k(10_000, Limit::Packets(8)), 6_000, "of full packets");
     assert_eq!(k(100, Limit::Bytes(1_000_000)), 7_500, "five packets");
+}
+
+/// RFC 9438, §4.8: without a congestion event t begins where slow start ends, however long that took. So the window
+/// grows by Reno's estimate at first, a segment in a round trip.
+#[test]
+fn cubic_after_a_slow_start_without_loss_grows_from_there() {
+    let (tcp, config) = CubicParams::default().split().expect("valid");
+    let flow = FlowSpec::new(FlowId(0), NodeId(0), NodeId(1));
+    let mut cubic = ControllerConfig::build(&config, &tcp, 1000, &flow);
+    let mut window = Window::new(16, 1000);
+    window.ssthresh = 64_000;
+    let mut ack = |now: Time, acked: u64| {
+        let ack = Ack { now, acked, delivered: acked, srtt: Time::from_ms(100), ..Ack::default() };
+        cubic.on_ack(&mut window, &ack);
+        window.cwnd
+    };
+    (1..=48).for_each(|n| assert!(ack(Time::from_ms(100 * n), 1000) <= 64_000));
+    let before = ack(Time::from_ms(4900), 1000);
+    let after = (1..=64).map(|n| ack(Time::from_ms(4900 + n), 1000)).last().expect("64 of them");
+    assert!((900..=1100).contains(&(after - before)), "{before} to {after}");
+}
+
+#[test]
+fn cubics_parameters_are_those_of_a_reduction() {
+    for (beta, valid) in [(0.0, false), (0.7, true), (1.0, false)] {
+        assert_eq!(CubicParams { beta, ..CubicParams::default() }.split().is_ok(), valid, "{beta}");
+    }
 }

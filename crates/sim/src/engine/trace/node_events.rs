@@ -193,7 +193,6 @@ impl Trace {
     pub(in super::super) fn noted(&mut self, at: At, note: Note, packet: Option<&Packet>) {
         let at = match note.place {
             NotePlace::Port(port) => At { port: Some(port), ..at },
-            NotePlace::Forwarder => at,
             NotePlace::Endpoint(flow) => return self.noted_by_end(at, flow, note),
         };
         match (note.packet, packet) {
