@@ -14,6 +14,10 @@ use crate::error::{Error, Tried};
 /// Who may connect: the user whose process it is.
 pub const MODE: u32 = 0o600;
 
+/// How long a process may take to answer. A hub that has just started greets its neighbours first: for 5,000 of them a
+/// second on an idle processor, and several on one that others use.
+const ANSWER: Duration = Duration::from_secs(30);
+
 /// How long a process may take to stop: it ends its connections.
 const STOP: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
@@ -42,7 +46,7 @@ fn connect(socket: &Path) -> Result<UnixStream, Error> {
 
 fn say(mut stream: &UnixStream, socket: &Path, word: &str) -> Result<serde_json::Value, Error> {
     let failed = || format!("no node answers at {}", socket.display());
-    stream.set_read_timeout(Some(Duration::from_secs(5))).tried(failed)?;
+    stream.set_read_timeout(Some(ANSWER)).tried(failed)?;
     writeln!(stream, "{word}").tried(failed)?;
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).tried(failed)?;
