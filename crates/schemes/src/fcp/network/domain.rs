@@ -147,7 +147,7 @@ mod tests {
         [(0, 1.0), (100, 2.0)].into_iter().for_each(|(ms, rate)| border.history.push(Time::from_ms(ms), rate));
         border.exchange = 2.0;
         for (preload, expected) in
-            [(0.0, 1.0), (0.5, 2.0), (-0.5, 0.0), (-1.0, -1.0), (MAX_PRELOAD as f32, MAX_PRELOAD as f32)]
+            [(0.0, 1.0), (0.5, 2.0), (-0.5, 0.0), (-1.0, -1.0), (-1.5, -1.0), (MAX_PRELOAD as f32, MAX_PRELOAD as f32)]
         {
             assert_eq!(announced(&mut border, preload), expected);
         }
