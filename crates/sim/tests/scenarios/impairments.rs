@@ -195,7 +195,7 @@ fn what_a_link_cannot_do_to_packets_is_refused_by_its_key() {
 fn a_corrupted_packet_is_dropped_at_the_port_that_it_came_to() {
     let link = "rate = \"10 Mbps\", delay = \"1 ms\"";
     let text = format!(
-        "scheme = \"udp\"\n[trace]\n[topology]\nlinks = [{{ a = \"r\", b = \"d\", {link} }}, \
+        "scheme = \"udp\"\n[trace]\n[topology]\nlinks = [{{ a = \"d\", b = \"r\", {link} }}, \
          {{ a = \"s\", b = \"r\", {link}, corruption = \"50 %\" }}]\n\
          [[flow]]\nfrom = \"s\"\nto = \"d\"\nrate = \"5 Mbps\"\nsize = \"50 kB\"\n"
     );
