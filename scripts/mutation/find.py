@@ -164,7 +164,7 @@ def find(function: Node, file: File, name: str) -> None:
     for answer in () if said.startswith("unreachable!") else answers(function, file):
         if answer == said:
             continue
-        whole = f"{{ {short(file.text(body))[1:-1].strip()[:60]} … }}"
+        whole = f"{{ {said[:60]} … }}"
         add(file, name, body, "body", answer, (whole, f"{{ {answer} }}"))
     walk(body, file, name)
 

@@ -60,6 +60,7 @@ def test_a_function_without_a_body_operators_conditions_and_numbers(find):
     ("code", "expected"),
     [
         ("fn f(&mut self) { self.go(1) }", ["{ self.go(1) … } → { }", "1 → 2"]),
+        ("fn f() -> bool { false }\nfn g() -> Option<u8> { None }", ["{ false … } → { true }"]),
         ("fn f() -> &str { go(); x }", ["go(); → (nothing)"]),
         ("fn f() -> &str { a -= b; x }", ["a -= b; → (nothing)", "a -= b → a += b"]),
         ("fn f() -> &str { match a { A => b, B => c } }", ["b → c", "c → b"]),

@@ -1,11 +1,14 @@
 //! CAKE at a node's port: its shaper, its shares among hosts and among flows, what it sheds. Tolerances fixed before the first
 //! run: a packet and a quantum for each flow.
 
+use std::sync::{Arc, Mutex};
+
 use crate::common::queue::{Arrival, arrivals, run};
-use crate::common::{Bench, RATE, cases, packet};
-use midpath_core::packet::{Ecn, NodeId, PortId};
-use midpath_core::queue::{AqmSpec, CakeParams, Isolation, Limit, QueueSpec};
-use midpath_core::roles::Drop;
+use crate::common::{Bench, RATE, ample, cases, packet};
+use midpath_core::node::{LinkTransmitter, Opportunities};
+use midpath_core::packet::{Ecn, NodeId, Pkt, PortId};
+use midpath_core::queue::{AqmSpec, CakeParams, Discipline, Done, Isolation, Limit, QueueSpec, Signal};
+use midpath_core::roles::{Backlog, Drop, PortCtx};
 use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -107,4 +110,52 @@ proptest! {
             }
         }
     }
+}
+
+/// Without a rate and an overhead of its own it leaves the pace to its link, also where that sends faster than it says.
+#[test]
+fn an_unshaped_link_sends_when_it_can() {
+    let starts = |queue: Discipline| {
+        let mut bench = Bench::of_queue(RATE, queue);
+        let times = [1000, 1001, 1002, 1003, 10_000].map(Time::from_us).to_vec();
+        let all = Arc::new(Opportunities::new(times).expect("in order"));
+        bench.log.lines[1] = LinkTransmitter::new(RATE).with_opportunities(all);
+        (0..5).for_each(|seq| bench.arrive(Time::ZERO, PortId(0), packet(0, seq, FULL, Ecn::Ect0)));
+        bench.run_out();
+        bench.log.sent.iter().map(|s| s.start).collect::<Vec<_>>()
+    };
+    let found = starts(cake(CakeParams::default(), 1_000_000).build(RATE));
+    assert_eq!(found, starts(ample().held()));
+    assert_eq!(found, [0, 1000, 1001, 1002, 1003].map(Time::from_us));
+}
+
+/// Writes down what is left behind each packet that leaves.
+struct Watching(Arc<Mutex<Vec<u64>>>);
+
+impl Signal for Watching {
+    fn signal(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Done {
+        Done::Told
+    }
+    fn watches_leaving(&self) -> bool {
+        true
+    }
+    fn leaving(&mut self, _pkt: &Pkt, left: Backlog, _ctx: &mut PortCtx<'_>) {
+        self.0.lock().unwrap().push(left.packets);
+    }
+    fn warnings(&self, out: &mut Vec<String>) {
+        out.push("watched".to_owned());
+    }
+}
+
+#[test]
+fn its_signal_sees_what_leaves_and_says_what_it_warns_of() {
+    let left = Arc::default();
+    let spec = cake(CakeParams::default(), 1_000_000);
+    let mut bench = Bench::of_queue(RATE, spec.build_with(Watching(Arc::clone(&left)), RATE));
+    (0..3).for_each(|seq| bench.arrive(Time::ZERO, PortId(0), packet(0, seq, FULL, Ecn::Ect0)));
+    bench.run_out();
+    assert_eq!(*left.lock().unwrap(), [0, 1, 0], "the first leaves at once");
+    let mut warnings = Vec::new();
+    bench.node.warnings(OUT, &mut warnings);
+    assert_eq!(warnings, ["watched"]);
 }

@@ -235,3 +235,31 @@ fn a_signal_sees_what_leaves_and_is_reset_with_its_port() {
     port.gauges(&mut gauges);
     assert_eq!(gauges, [("watched", 2.0)]);
 }
+
+/// Writes down whether the transmitter is busy when something comes in.
+struct Transmitting(Arc<Mutex<Vec<bool>>>);
+
+impl Signal for Transmitting {
+    fn signal(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Done {
+        Done::Told
+    }
+    fn watches_inbound(&self) -> bool {
+        true
+    }
+    fn inbound(&mut self, _pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        self.0.lock().unwrap().push(ctx.transmitter.is_busy());
+    }
+}
+
+/// A full packet takes 1.2 ms.
+#[test]
+fn a_port_sees_whether_its_transmitter_is_busy_on_a_timetable_and_held() {
+    let arrival = |ms, back| Arrival { gap: Time::from_ms(ms), flow: 0, size: 1500, ecn: Ecn::NotEct, back };
+    let arrivals = [arrival(1, true), arrival(1, false), arrival(1, true), arrival(1, true)];
+    for held in [false, true] {
+        let seen = Arc::default();
+        let port = Queue::new(NoAqm, Fifo::new(Bound::EVERYTHING), Transmitting(Arc::clone(&seen))).discipline();
+        run(if held { port.held() } else { port }, &arrivals);
+        assert_eq!(*seen.lock().unwrap(), [false, true, false], "held: {held}");
+    }
+}

@@ -57,6 +57,8 @@ enum Trick {
     Chime,
     /// Tells the sender of each packet, wherever it is.
     Tell,
+    /// Sends all through the tunnel whose end is flow 5's.
+    Carry,
 }
 
 impl Special {
@@ -81,6 +83,7 @@ impl Port for Special {
                 return ctx.drop(pkt, Drop::Policy);
             }
             Trick::Shape => ctx.wake_at(MS * seq),
+            Trick::Carry => return ctx.carried(pkt, FlowId(5)),
             Trick::Tell => ctx.route(answer(&ctx.pool[&pkt], Kind::Datagram)),
             _ => {}
         }
@@ -421,6 +424,88 @@ fn a_port_is_named_once_for_what_it_has_and_again_for_what_comes_later() {
     }
 }
 
+/// For what a driver reads, and when a run is over.
+#[test]
+fn a_port_says_when_its_wire_is_free() {
+    for held in [false, true] {
+        let mut b = Bench::of_queue(RATE, if held { ample().held() } else { ample() });
+        assert_eq!(b.node.free_at(PortId(1)), Time::ZERO);
+        b.arrive(MS, PortId(0), datagram(0));
+        assert_eq!(b.node.free_at(PortId(1)), MS + Time::from_us(1200), "held: {held}");
+        b.arrive(MS, PortId(0), datagram(1));
+        b.run_out();
+        assert_eq!(b.node.free_at(PortId(1)), MS + Time::from_us(2400), "held: {held}");
+    }
+}
+
+/// Whatever its discipline, and if it comes by way of a sibling.
+#[test]
+fn a_packet_larger_than_the_links_mtu_is_dropped_there() {
+    fn marking() -> Discipline {
+        let aqm = AqmSpec::Step { threshold: Limit::Packets(9) };
+        QueueSpec { aqm, ..QueueSpec::fifo(Limit::Packets(9)) }.build(RATE)
+    }
+    assert!(matches!(marking(), Discipline::Timetable { .. }));
+    let ports: [fn() -> Discipline; 3] = [ample, marking, || ample().held()];
+    for (i, (port, detoured)) in ports.into_iter().flat_map(|port| [(port, false), (port, true)]).enumerate() {
+        let first = if detoured { Special::held(Trick::Detour(PortId(2))) } else { port() };
+        let mut b = bench(vec![ample(), first, port()]);
+        [1500, 1501].iter().for_each(|size| b.arrive(MS, PortId(0), packet(0, 1, *size, Ecn::NotEct)));
+        b.run_out();
+        let end = PortId(1 + u16::from(detoured));
+        assert_eq!(b.log.sent.iter().map(|s| (s.port, s.packet.size)).collect::<Vec<_>>(), [(end, 1500)], "{i}");
+        let lost: Vec<_> = b.log.lost.iter().map(|l| (l.port, l.why, l.packet.size)).collect();
+        assert_eq!((lost, b.pool.live()), (vec![(Some(PortId(1)), Drop::TooBig, 1501)], 0), "{i}");
+    }
+}
+
+/// With a call to the port for each packet, not two: what waits is asked for when the transmitter becomes idle.
+#[test]
+fn an_idle_port_is_offered_a_packet_and_asked_for_one() {
+    struct Calls(Arc<Mutex<Vec<&'static str>>>, Vec<Pkt>);
+    impl Port for Calls {
+        fn outbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) {
+            self.0.lock().expect("one thread").push("offered");
+            self.1.push(pkt);
+        }
+        fn poll_transmit(&mut self, _ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+            self.0.lock().expect("one thread").push("asked");
+            self.1.pop()
+        }
+        fn backlog(&self) -> Backlog {
+            Backlog { packets: self.1.len() as u64, bytes: 1500 * self.1.len() as u64 }
+        }
+        fn reset(&mut self, _ctx: &mut PortCtx<'_>) {}
+    }
+    let calls = Arc::default();
+    let mut b = Bench::of_queue(RATE, Discipline::of(Calls(Arc::clone(&calls), Vec::new())));
+    [0, 1, 5].iter().for_each(|ms| b.arrive(MS * *ms, PortId(0), datagram(*ms)));
+    b.run_out();
+    assert_eq!(*calls.lock().expect("one thread"), ["offered", "asked", "offered", "asked", "offered", "asked"]);
+    assert_eq!(b.seqs(1), [0, 1, 5]);
+}
+
+/// 16 bytes for a packet that waits on a timetable, and a time, a number and a purpose for a timer.
+#[test]
+fn what_grows_with_packets_and_timers_is_counted() {
+    let mut b = Bench::of_queue(RATE, ample());
+    (0..101).for_each(|seq| b.arrive(Time::ZERO, PortId(0), datagram(seq)));
+    let packets = b.node.packet_memory();
+    assert!((100 * 16..=400 * 16).contains(&packets), "{packets} bytes");
+    let before = b.node.memory();
+    (0..101).for_each(|token| b.node.wake_driver(MS, token));
+    let timers = b.node.memory() - before;
+    assert!((100 * 24..=400 * 32).contains(&timers), "{timers} bytes");
+}
+
+#[test]
+#[should_panic(expected = "a driver without timetables runs nodes with held ports only")]
+fn a_driver_without_timetables_cannot_run_one() {
+    let mut b = Bench::of_queue(RATE, ample());
+    let pkt = b.pool.insert(datagram(0));
+    b.node.on_packet(Time::ZERO, PortId(0), pkt, &mut b.pool, &mut Pulls);
+}
+
 // Forwarding
 // -----------------------------------------------------------------------------------------------------------------------
 
@@ -623,6 +708,8 @@ const POKE: u16 = 3;
 const FINISH: u16 = 4;
 const SEND: u16 = 5;
 const SEND_TO_ME: u16 = 6;
+/// A datagram for port 1's peer comes out of the tunnel behind port 0.
+const COME_IN: u16 = 7;
 
 impl Endpoint for Script {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
@@ -642,6 +729,7 @@ impl Endpoint for Script {
             }
             SEND => ctx.send(Packet::new(ctx.flow, ctx.node, NodeId(PEERS + packet.seq), 40)),
             SEND_TO_ME => ctx.send(Packet::new(ctx.flow, ctx.node, ME, 40)),
+            COME_IN => ctx.came_in(PortId(0), datagram(packet.seq.into()), None),
             _ => {}
         }
     }
@@ -805,6 +893,26 @@ fn a_port_tells_the_sender_of_a_packet_also_where_that_is_an_end_of_the_same_nod
     b.run_out();
     assert_eq!(events.of("packet"), [(5, MS); 2], "an order, and what is said of the packet that it asked for");
     assert_eq!((b.log.lost.len(), b.pool.live()), (0, 0));
+}
+
+/// The port counts what it carries, and has the tunnel's end called; what comes out is the port's to let in.
+#[test]
+fn a_port_before_a_tunnel_counts_what_goes_in_and_sees_what_comes_out() {
+    let events = Events::default();
+    let ports = vec![Special::held(Trick::Police), Special::held(Trick::Carry)];
+    let mut b = Bench::new(RATE, ports, Box::new(ByPeer), Arc::new(Scripts(events.clone())));
+    b.arrive(MS, PortId(1), order(5, SET_TIMER, 9_000));
+    b.arrive(MS * 2, PortId(1), datagram(1));
+    b.run_until(MS * 3);
+    let counted = b.node.counters(PortId(1));
+    assert_eq!((counted.packets, counted.bytes, events.of("timer")), (1, 1500, vec![(5, MS * 2)]));
+    b.arrive(MS * 3, PortId(1), order(5, COME_IN, 2));
+    b.run_out();
+    assert_eq!(
+        b.log.lost.iter().map(|l| (l.port, l.why, l.packet.seq)).collect::<Vec<_>>(),
+        [(Some(PortId(0)), Drop::Policy, 2)]
+    );
+    assert_eq!((b.node.counters(PortId(0)).drops_policy, b.log.sent.len(), b.pool.live()), (1, 0, 0));
 }
 
 #[test]

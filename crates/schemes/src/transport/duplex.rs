@@ -336,3 +336,26 @@ impl<C: NetworkAssisted> Endpoint for Duplex<C> {
         self.sender.gauges(out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::newreno::NewRenoConfig;
+    use crate::tcp::tests::harness::{FLOW, HOSTS, MSS, Setup};
+    use crate::testing::TwoNodes;
+    use crate::transport::TcpParams;
+
+    #[test]
+    fn an_end_reports_what_it_has_sent_and_what_has_come() {
+        let tcp = Tcp::new("test", TcpParams::default(), NewRenoConfig).expect("valid");
+        let duplex = FullDuplex::of(&tcp, 1 << 20);
+        let flow = FlowSpec { size: Some(Bytes(20 * MSS)), mtu: 1500, ..FlowSpec::new(FLOW, HOSTS[0], HOSTS[1]) };
+        let syn = Packet::new(FLOW, HOSTS[0], HOSTS[1], 60);
+        // The passive end has data without end.
+        let mut both = TwoNodes::over(Setup::default(), duplex.active(&flow), duplex.passive(&syn));
+        both.run_until(Time::from_ms(1000));
+        let (active, passive) = (both.sender().report(), both.receiver().report());
+        assert_eq!((active.sent, passive.delivered), (20, 20 * MSS));
+        assert!(passive.sent > 20 && active.delivered > 20 * MSS, "{} packets, {}", passive.sent, active.delivered);
+    }
+}

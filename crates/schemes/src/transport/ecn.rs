@@ -276,6 +276,8 @@ mod tests {
         assert_eq!(marks.report(7, 9, 301, 400), 0);
         // More marks than packets: control packets are not counted here.
         assert_eq!(marks.report(0, 0, 302, 400), 1);
+        // One mark is enough to have been lately.
+        assert_eq!(marks.report(0, 9, 350, 500), 8);
     }
 
     proptest! {

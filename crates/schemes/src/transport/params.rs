@@ -303,3 +303,28 @@ impl schemars::JsonSchema for DelayedAck {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in a scenario and means each, and what its schema says of that.
+    #[test]
+    fn hystart_is_written_as_a_switch_or_a_name() {
+        for (text, rule) in
+            [("false", HyStartRule::Off), ("true", HyStartRule::Rfc9406), ("\"linux\"", HyStartRule::Linux)]
+        {
+            assert_eq!(serde_json::from_str::<HyStartRule>(text).expect("valid"), rule);
+            assert_eq!(serde_json::to_string(&rule).expect("JSON"), text);
+        }
+        assert!(serde_json::from_str::<HyStartRule>("\"bsd\"").is_err());
+        #[cfg(feature = "schema")]
+        {
+            let schema = schemars::schema_for!(HyStartRule).to_value();
+            let forms = schema["anyOf"].as_array().expect("forms");
+            assert!(
+                forms.iter().any(|form| form["type"] == "boolean") && forms.iter().any(|form| form["const"] == "linux")
+            );
+        }
+    }
+}

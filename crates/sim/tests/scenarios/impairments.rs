@@ -3,6 +3,7 @@
 use midpath_sim::RunOutput;
 use proptest::prelude::*;
 
+use crate::common::reads::texts;
 use crate::common::{cases, port, refused, run_plain, same_with_threads_and_as_bytes};
 
 fn counters(out: &RunOutput, name: &str) -> u64 {
@@ -187,4 +188,21 @@ fn what_a_link_cannot_do_to_packets_is_refused_by_its_key() {
         let message = of(more);
         assert!(message.contains(key) && message.contains(cure), "{more}: {message}");
     }
+}
+
+/// Of a packet that comes corrupted the record says by which port: of the router's two, the second.
+#[test]
+fn a_corrupted_packet_is_dropped_at_the_port_that_it_came_to() {
+    let link = "rate = \"10 Mbps\", delay = \"1 ms\"";
+    let text = format!(
+        "scheme = \"udp\"\n[trace]\n[topology]\nlinks = [{{ a = \"d\", b = \"r\", {link} }}, \
+         {{ a = \"s\", b = \"r\", {link}, corruption = \"50 %\" }}]\n\
+         [[flow]]\nfrom = \"s\"\nto = \"d\"\nrate = \"5 Mbps\"\nsize = \"50 kB\"\n"
+    );
+    let out = same_with_threads_and_as_bytes(&text, 3);
+    let column = |name| texts(&out, "trace", name);
+    let (events, nodes, peers, why) = (column("event"), column("node"), column("peer"), column("why"));
+    let dropped: Vec<usize> = (0..events.len()).filter(|i| events[*i] == "dropped").collect();
+    assert!(dropped.len() > 5, "{}", dropped.len());
+    assert!(dropped.iter().all(|i| (&*nodes[*i], &*peers[*i], &*why[*i]) == ("r", "s", "corrupted")));
 }

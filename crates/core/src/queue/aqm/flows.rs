@@ -101,9 +101,16 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use super::super::pie::T_UPDATE;
     use super::PerFlow;
-    use crate::packet::{FlowId, NodeId, Packet};
-    use crate::queue::{Aqm, Unsignalled};
+    use crate::limit::Backlog;
+    use crate::packet::{Packet, Pool};
+    use crate::queue::scheduler::Fifo;
+    use crate::queue::testing::packet;
+    use crate::queue::{Aqm, Pie, Standing, Unsignalled, Verdict, View};
+    use crate::queue_spec::PieParams;
+    use crate::rng::{Purpose, stream};
+    use crate::units::{Rate, Time};
 
     /// Writes down what it learns, by how much its own state has learned before.
     #[derive(Clone, Default)]
@@ -124,19 +131,46 @@ mod tests {
             self.learn("unable");
             Unsignalled::Pass
         }
+        fn shed(&mut self, _packet: &Packet, _left: Backlog) {
+            self.learn("shed");
+        }
     }
 
     #[test]
     fn what_becomes_of_a_signal_is_learned_by_the_flows_own_state() {
-        let packet = |flow| Packet::new(FlowId(flow), NodeId(0), NodeId(1), 1500);
+        let packet = |flow| packet(flow, 1500);
         let fresh = Learns::default();
         let mut flows = PerFlow::new(fresh.clone());
         flows.signalled(&packet(1));
         assert_eq!(flows.unable(&packet(1)), Unsignalled::Pass);
         flows.signalled(&packet(2));
+        flows.shed(&packet(2), Backlog::default());
         flows.reset();
         flows.signalled(&packet(1));
         let seen = fresh.1.lock().expect("one thread").clone();
-        assert_eq!(seen, [(1, "signalled"), (2, "unable"), (1, "signalled"), (1, "signalled")]);
+        assert_eq!(seen, [(1, "signalled"), (2, "unable"), (1, "signalled"), (2, "shed"), (1, "signalled")]);
+    }
+
+    /// Once no flow's controller has anything to update, none asks for a timer.
+    #[test]
+    fn controllers_that_have_come_to_rest_ask_for_nothing() {
+        let (fifo, pool, backlog) = (Fifo::unbounded(), Pool::new(), Backlog::default());
+        let (rate, mut rng) = (Rate::from_mbps(10), stream(1, Purpose::Ports, 0));
+        let mut flows = PerFlow::new(Pie::new(PieParams::default()));
+        for flow in 0..2 {
+            let (now, sojourn, idle_since) = (T_UPDATE * u64::from(flow), Time::ZERO, None);
+            let view = &mut View { now, backlog, lane: backlog, rate, mtu: 1500, idle_since, sojourn, rng: &mut rng };
+            assert_eq!(flows.enqueue(&mut packet(flow, 100), view), Verdict::Pass);
+        }
+        let mut now = flows.timer().expect("an update");
+        let mut updates = 0;
+        while let Some(next) = {
+            flows.on_timer(&Standing { now, backlog, rate, mtu: 1500, scheduler: &fifo, pool: &pool });
+            flows.timer()
+        } {
+            assert_eq!(next, now + T_UPDATE, "after {updates} updates");
+            (now, updates) = (next, updates + 1);
+        }
+        assert!((10..20).contains(&updates), "{updates}: until the burst's allowance is used up");
     }
 }

@@ -178,6 +178,8 @@ mod tests {
         }
         // At 20, 26, …, 56 ms.
         assert!((cobalt.blue - (2.0 / 256.0 - 7.0 / 4096.0)).abs() < 1e-12, "{}", cobalt.blue);
-        assert!(!cobalt.rests(MS(60)));
+        assert!(!cobalt.rests(MS(60)) && !cobalt.rests(MS(1000)), "BLUE has more to forget");
+        let codel = Cobalt { drop_next: MS(100), ..Cobalt::default() };
+        assert!(!codel.rests(MS(99)) && codel.rests(MS(100)), "an interval has begun");
     }
 }

@@ -219,3 +219,15 @@ fn packets_leave_one_by_one_or_in_quanta() {
         assert!(!lab.log().iter().any(|s| s.flags().has(Flags::RST)));
     }
 }
+
+/// CheckIfApplicationLimited: what an application does not hand over is no plateau of the bandwidth.
+#[test]
+fn an_application_that_hands_over_little_does_not_end_startup() {
+    let mut lab = lab(10, 40, 1000);
+    lab.give(0);
+    for step in 1..=100 {
+        lab.give(2 * step * MSS);
+        lab.run_until(lab.now + MS(50));
+    }
+    assert_eq!((lab.report().delivered, with(&lab, |b| b.phase)), (200 * MSS, Phase::Startup));
+}

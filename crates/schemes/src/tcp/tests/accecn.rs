@@ -210,3 +210,14 @@ proptest! {
         prop_assert_eq!(lab.sender().marks(), marked);
     }
 }
+
+/// RFC 9768, §3.2.2.2: an ACK of new data counts, of a single byte as well, without a timestamp that says so.
+#[test]
+fn a_mark_on_a_single_byte_counts() {
+    let tcp = TcpParams { timestamps: false, ..with(EcnMode::Accurate) };
+    let setup = Setup { size: None, ..Setup::default() };
+    let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(|s| if s.is_data() { Fate::Mark } else { Fate::Pass });
+    lab.give(1);
+    lab.run_until(Time::from_secs(1));
+    assert_eq!((lab.report().delivered, lab.sender().marks()), (1, 1));
+}

@@ -3,7 +3,7 @@
 use midpath_core::node::{Driver, EndId, LinkTransmitter};
 use midpath_core::packet::{Carried, Flags, FlowId, Packet, PacketId, Pkt, Pool, PortId, SackBlock, Sequence};
 use midpath_core::queue::{Limit, QueueSpec};
-use midpath_core::roles::{Drop, FlowReport, FlowSpec, LinkInfo, Supply, Transmitter};
+use midpath_core::roles::{Drop, Endpoint, FlowReport, FlowSpec, LinkInfo, Supply, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use proptest::prelude::*;
@@ -147,16 +147,9 @@ impl Default for Setup {
 pub type Lab<C> = TwoNodes<Wire, Sender<C>, Receiver>;
 pub type LabOf<K> = Lab<<K as AssistedConfig>::Controller>;
 
-impl<C: NetworkAssisted + 'static> Lab<C> {
-    pub fn new<K: AssistedConfig<Controller = C>>(setup: Setup, tcp: TcpParams, control: K) -> Lab<C> {
-        let scheme = Tcp::new("test", tcp, control).expect("valid parameters");
-        let flow = FlowSpec {
-            size: setup.size.map(Bytes),
-            stop: setup.stop,
-            mtu: setup.mtu,
-            ..FlowSpec::new(FLOW, HOSTS[0], HOSTS[1])
-        };
-        let receiver = scheme.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60));
+impl<S: Endpoint + 'static, R: Endpoint + 'static> TwoNodes<Wire, S, R> {
+    /// Any two ends over the path.
+    pub fn over(setup: Setup, active: S, passive: R) -> Self {
         let wire = Wire {
             arrivals: Arrivals::default(),
             lines: [LinkTransmitter::new(setup.rate), LinkTransmitter::new(setup.rate)],
@@ -170,7 +163,21 @@ impl<C: NetworkAssisted + 'static> Lab<C> {
             supply: None,
         };
         let link = |peer| vec![LinkInfo { rate: setup.rate, delay: setup.delay, mtu: setup.mtu, peer }];
-        Lab::of(scheme.sender(&flow), receiver, setup.queue, link, wire)
+        TwoNodes::of(active, passive, setup.queue, link, wire)
+    }
+}
+
+impl<C: NetworkAssisted + 'static> Lab<C> {
+    pub fn new<K: AssistedConfig<Controller = C>>(setup: Setup, tcp: TcpParams, control: K) -> Lab<C> {
+        let scheme = Tcp::new("test", tcp, control).expect("valid parameters");
+        let flow = FlowSpec {
+            size: setup.size.map(Bytes),
+            stop: setup.stop,
+            mtu: setup.mtu,
+            ..FlowSpec::new(FLOW, HOSTS[0], HOSTS[1])
+        };
+        let receiver = scheme.receiver(&Packet::new(FLOW, HOSTS[0], HOSTS[1], 60));
+        Lab::over(setup, scheme.sender(&flow), receiver)
     }
 
     /// Decides what the pipe does to each packet.

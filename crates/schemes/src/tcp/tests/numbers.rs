@@ -172,3 +172,25 @@ fn an_ack_out_of_turn_tells_the_sender_nothing() {
         lab.log()[before..].iter().find(|s| s.from == 0 && s.packet.payload == 0).expect("half a second later");
     assert_eq!((answer.flags(), answer.ack), (Flags::ACK, 0));
 }
+
+/// RFC 5961, §4.2: a SYN on an open connection is answered by an ACK whatever its number, and says nothing else.
+#[test]
+fn a_syn_on_an_open_connection_is_answered_and_not_heeded() {
+    let mut lab = lab(Setup { size: None, ..Setup::default() }, TcpParams::default()).treat(|s| {
+        let honest = s.from == 1 && !s.flags().has(Flags::SYN);
+        if honest { Fate::Lose } else { Fate::Pass }
+    });
+    lab.run_until(Time::from_ms(120));
+    let (flight, [own, peers]) = (lab.sender().flight(), [0, 1].map(|end| first(&lab, end, Flags::SYN).seq));
+    for flags in [Flags::SYN, Flags::SYN.with(Flags::ACK)] {
+        let mut syn = Packet::new(FLOW, HOSTS[1], HOSTS[0], 60);
+        // The number that is expected next, and all that was sent.
+        (syn.flags, syn.seq, syn.window) = (flags, peers.wrapping_add(1), u16::MAX);
+        syn.ack = own.wrapping_add(1 + flight as u32);
+        let before = lab.log().len();
+        lab.arrive(0, 0, syn);
+        lab.run_until(lab.now);
+        let answers: Vec<_> = lab.log()[before..].iter().map(|s| (s.from, s.flags(), s.packet.payload)).collect();
+        assert_eq!((answers, lab.sender().flight()), (vec![(0, Flags::ACK, 0)], flight), "{flags:?}");
+    }
+}

@@ -1,8 +1,9 @@
 //! RACK-TLP: what is lost at the end of what was sent. RFC 8985.
 
+use midpath_core::packet::{Flags, Packet};
 use midpath_core::units::{Bytes, Time};
 
-use super::harness::{Fate, Lab, LabOf, MSS, Sent, Setup, lose_segments, repeats};
+use super::harness::{FLOW, Fate, HOSTS, Lab, LabOf, MSS, Sent, Setup, lose_segments, repeats};
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
@@ -159,4 +160,40 @@ fn it_is_of_the_transport_and_needs_sack() {
     let plain = TcpParams { sack: false, ..params(LossDetection::RackTlp) };
     let without = lab(plain, lose_segments(&[97, 98, 99]));
     assert_eq!((without.report().timeouts > 0, without.sender().probes().0), (true, 0));
+}
+
+/// A connection whose application has handed over so many segments.
+fn given(segments: u64, treat: impl FnMut(&Sent) -> Fate + 'static) -> LabOf<NewRenoConfig> {
+    let setup = Setup { size: None, ..Setup::default() };
+    let mut lab = Lab::new(setup, params(LossDetection::RackTlp), NewRenoConfig).treat(treat);
+    lab.give(segments * MSS);
+    lab
+}
+
+/// §7.2: data that are sent and data that are acknowledged put the probe off, and nothing else does.
+#[test]
+fn an_application_without_news_does_not_put_the_probe_off() {
+    let mut lab = given(10, lose_segments(&[10]));
+    for ms in [300, 400, 500, 600] {
+        lab.run_until(MS(ms));
+        lab.give(11 * MSS);
+    }
+    lab.run_until(MS(1200));
+    // 300 ms, two round trips, and what an ACK may be delayed.
+    assert_eq!(repeated_at(&lab), [700]);
+}
+
+/// §7.4.2, case 2: where receivers send no D-SACK, an ACK without news says that the original and the probe have arrived.
+#[test]
+fn an_ack_without_news_is_the_probe_s_answer() {
+    let mut lab = given(10, |s| if s.from == 1 && !s.flags().has(Flags::SYN) { Fate::Lose } else { Fate::Pass });
+    lab.run_until(MS(400));
+    let mut ack = Packet::new(FLOW, HOSTS[1], HOSTS[0], 52);
+    (ack.flags, ack.ack, ack.window) = (Flags::ACK, 10 * MSS as u32, u16::MAX);
+    for awaited in [true, false] {
+        assert_eq!(lab.sender().probes(), (1, true));
+        lab.inject(0, ack);
+        lab.run_until(lab.now);
+        assert_eq!(lab.sender().probes(), (1, awaited));
+    }
 }

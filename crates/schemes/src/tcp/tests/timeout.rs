@@ -201,3 +201,47 @@ fn duplicates_at_the_recovery_point_start_nothing() {
     lab.run_until(lab.now + Time::from_ms(110));
     assert_eq!(three_duplicates(&mut lab), Phase::Recovery);
 }
+
+/// RFC 6298, (2.2): a passive end measures the handshake, but not one that was repeated, where no timestamp says of which
+/// SYN-ACK it is (Karn).
+#[test]
+fn a_passive_end_repeats_its_fin_by_the_handshake_s_round_trip() {
+    let fins_apart = |lost: u32| {
+        let tcp = TcpParams { timestamps: false, min_rto: Time::from_ms(10), ..rfc6675() };
+        let (mut syn_acks, mut closed) = (0, false);
+        let mut lab = lab(Setup { size: Some(MSS), mtu: 1488, ..Setup::default() }, tcp).treat(move |s| {
+            syn_acks += u32::from(s.from == 1 && s.flags().has(Flags::SYN));
+            closed |= s.from == 1 && s.flags().has(Flags::FIN);
+            if closed || (s.from == 1 && syn_acks <= lost) { Fate::Lose } else { Fate::Pass }
+        });
+        lab.run_until(Time::from_secs(10));
+        let fins = lab.log().iter().filter(|s| s.from == 1 && s.flags().has(Flags::FIN));
+        let at: Vec<Time> = fins.map(|s| s.at).collect();
+        (at[1] - at[0]).as_ns() / 1_000_000
+    };
+    assert_eq!(fins_apart(0), 300, "100 ms, and four times half of that");
+    assert!(fins_apart(1) >= 1000, "as before the first measurement");
+}
+
+/// RFC 6675, §5.1: fast recovery begins again at the recovery point. What slow start has lost of new data is repaired by the
+/// ACK that reaches it, not by the next one.
+#[test]
+fn what_was_lost_beyond_the_recovery_point_is_repaired_at_once() {
+    let mut sent = [0; 2];
+    let mut lab = lab(Setup::default(), TcpParams { delayed_ack: DelayedAck(1), ..rfc6675() }).treat(move |s| {
+        let mut again = |i: usize| {
+            sent[i] += 1;
+            sent[i] > 1
+        };
+        match (s.is_data(), s.seq / MSS) {
+            (true, 9) if again(0) => Fate::Late(Time::from_ms(120)),
+            (true, 10) if !again(1) => Fate::Lose,
+            (true, 0..=9) if s.at < Time::from_ms(900) => Fate::Lose,
+            _ => Fate::Pass,
+        }
+    });
+    lab.run();
+    // Repeats from 1.1 s on. The last one, and new data, leave at 1.4 s; the ACK of that one, late, is there at 1.62 s.
+    let at: Vec<u64> = lab.data().filter(|s| s.seq == 10 * MSS).map(|s| s.at.as_ns() / 1_000_000).collect();
+    assert_eq!((at, lab.report().timeouts), (vec![1400, 1620], 1));
+}

@@ -225,7 +225,8 @@ mod tests {
         let rising = |n: u32| (600.0 + 3.0 * f64::from(n), if n == 0 { 20.0 } else { 90.0 });
         assert_eq!(over(&mut hystart, 100, [(0.0, 40.0)]), None);
         hystart.end();
-        assert_eq!(over(&mut hystart, 100, (0..30).map(rising)), None);
+        let after = |n: u32| Ack { una: 1001, nxt: 2000, ..ack(500.0 + 3.0 * f64::from(n), 90.0) };
+        assert!((0..30).all(|n| !hystart.is_over(&window(100), &after(n))), "it has ended");
         hystart.begin_again(ms(500.0));
         assert_eq!(over(&mut hystart, 100, (1..30).map(rising)), None, "90 ms are the shortest since");
         hystart.begin_again(ms(500.0));

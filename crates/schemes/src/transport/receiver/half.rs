@@ -157,3 +157,60 @@ pub(in crate::transport) fn largest(syn: &Packet) -> u32 {
     let mss = if syn.options.has(Options::MSS) { u32::from(syn.mss) } else { LEAST };
     mss + IP_HEADER + TCP_HEADER
 }
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::packet::{Interfaces, Options};
+    use midpath_core::units::Bytes;
+
+    use super::*;
+    use crate::tcp::newreno::NewRenoConfig;
+    use crate::tcp::tests::harness::{FLOW, HOSTS};
+    use crate::transport::{Tcp, TcpParams};
+
+    /// A half that has acknowledged 1000 bytes.
+    fn half(window: u64) -> Receiver {
+        let tcp = TcpParams { receive_window: Bytes(window), ..TcpParams::default() };
+        let settings = Tcp::new("test", tcp, NewRenoConfig).expect("valid").settings;
+        let half = Receiver::of_active(Ends::new(FLOW, HOSTS[0], HOSTS[1], Interfaces::ANY, 1500, &tcp), settings);
+        Receiver { state: State::Established, next: 1000, last_ack: 1000, ..half }
+    }
+
+    /// Whether an ACK without data counts, with its number as an offset and the peer's clock.
+    fn heeds(half: &mut Receiver, at: u64, clock: u32) -> bool {
+        let mut ack = Packet::new(FLOW, HOSTS[1], HOSTS[0], 52);
+        (ack.seq, ack.flags, ack.ts_val, ack.options) =
+            (half.ends.peer.wire(at), Flags::ACK, clock, Options::TIMESTAMPS);
+        half.heeds(&ack, Time::from_ms(1))
+    }
+
+    /// RFC 1122, §4.2.3.6: a keep-alive's number is one before what was acknowledged.
+    #[test]
+    fn an_ack_counts_from_a_keep_alive_s_number_on() {
+        let found = [1000, 999, 998].map(|at| heeds(&mut half(1 << 20), at, 0));
+        assert_eq!(found, [true, true, false]);
+    }
+
+    /// RFC 7323, §4.3, (2): that of an ACK without data, too, unless others have overtaken it.
+    #[test]
+    fn the_newest_timestamp_is_echoed() {
+        let mut half = half(1 << 20);
+        for (clock, echoed) in [(5000, 5000), (4000, 5000), (6000, 6000)] {
+            assert!(heeds(&mut half, 1000, clock));
+            let mut data = Packet::new(FLOW, HOSTS[0], HOSTS[1], 1500);
+            half.speak_on(&mut data, false, true);
+            assert_eq!(data.ts_ecr, echoed);
+        }
+    }
+
+    /// RFC 7323, §2.2: a SYN's window is not scaled.
+    #[test]
+    fn a_syn_tells_as_much_of_the_window_as_it_can() {
+        for (window, told) in [(10_000, 10_000), (1 << 20, u16::MAX)] {
+            let mut syn = Packet::new(FLOW, HOSTS[0], HOSTS[1], 60);
+            syn.flags = Flags::SYN;
+            half(window).speak_on(&mut syn, true, true);
+            assert_eq!(syn.window, told);
+        }
+    }
+}

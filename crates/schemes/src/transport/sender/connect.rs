@@ -251,3 +251,23 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::roles::FlowSpec;
+
+    use crate::tcp::newreno::NewRenoConfig;
+    use crate::tcp::tests::harness::{FLOW, HOSTS, MSS};
+    use crate::transport::{Tcp, TcpParams};
+
+    /// RFC 9293, §3.7.1: the peer's MSS is a bound. A path whose MTU is less does not get more by it.
+    #[test]
+    fn a_peer_that_takes_more_does_not_make_segments_longer() {
+        let tcp = Tcp::new("test", TcpParams::default(), NewRenoConfig).expect("valid");
+        let mut sender = tcp.sender(&FlowSpec { mtu: 1500, ..FlowSpec::new(FLOW, HOSTS[0], HOSTS[1]) });
+        for (mtu, mss) in [(9000, MSS), (1500, MSS), (1000, MSS - 500), (9000, MSS - 500)] {
+            sender.heed_mtu(mtu);
+            assert_eq!((sender.window().mss, sender.window().cwnd), (mss, 10 * mss), "{mtu}");
+        }
+    }
+}

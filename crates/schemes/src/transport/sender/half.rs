@@ -117,3 +117,35 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::packet::Interfaces;
+    use midpath_core::roles::FlowSpec;
+
+    use super::*;
+    use crate::tcp::newreno::NewRenoConfig;
+    use crate::tcp::tests::harness::{FLOW, HOSTS};
+    use crate::transport::{Tcp, TcpParams};
+
+    /// RFC 9768, §3.2.2.1, table 4: what the first ACK says of the SYN-ACK, and RFC 3168's ends, which say nothing.
+    #[test]
+    fn the_half_that_sends_has_the_ecn_that_the_handshake_agreed_on() {
+        for (agreed, said, capable, marks) in [
+            (Agreed::None, 0b000, false, 0),
+            (Agreed::Classic, 0b000, true, 0),
+            (Agreed::Accurate, 0b010, true, 0),
+            (Agreed::Accurate, 0b110, true, 1),
+            (Agreed::Accurate, 0b000, false, 0),
+        ] {
+            let params = TcpParams::default();
+            let tcp = Tcp::new("test", params, NewRenoConfig).expect("valid");
+            let mut sender = tcp.sender(&FlowSpec::new(FLOW, HOSTS[1], HOSTS[0]));
+            let mut by = Packet::new(FLOW, HOSTS[0], HOSTS[1], 52);
+            by.flags = midpath_core::packet::Flags::ACK.with(ecn::flags(said));
+            let ends = &Ends::new(FLOW, HOSTS[1], HOSTS[0], Interfaces::ANY, 1500, &params);
+            sender.join(&Opened { ends, agreed, rtt: RttEstimator::new(&params), by: &by, now: Time::ZERO });
+            assert_eq!((sender.agreed().0, sender.ecn.capable, sender.marks()), (agreed, capable, marks), "{said:03b}");
+        }
+    }
+}

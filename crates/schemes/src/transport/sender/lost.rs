@@ -150,3 +150,20 @@ impl Scoreboard {
         Some((self.begin_of(first).max(self.una()), to))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::units::Time;
+
+    use super::*;
+
+    /// NextSeg(), rule 4, of short segments: as many as a full one has bytes, once a recovery.
+    #[test]
+    fn a_rescue_repeats_as_much_as_a_full_segment() {
+        for (most, rescued) in [(100, (400, 500)), (101, (300, 500)), (250, (200, 500)), (9000, (0, 500))] {
+            let mut board = Scoreboard::default();
+            (1..=5).for_each(|i| board.sent(i * 100, Time::from_ms(i)));
+            assert_eq!((board.rescue(most), board.rescue(most)), (Some(rescued), None), "{most}");
+        }
+    }
+}

@@ -77,8 +77,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let due = measured && self.may_probe() && self.awaited_probe().is_none();
         // It is paced as any packet is. Ours: RFC 8985 knows windows only.
-        let pace = if self.settings.tcp.pacing { self.pace.at } else { now };
-        let at = now.saturating_add(self.probe_timeout()).max(pace).min(self.rto_at);
+        let at = now.saturating_add(self.probe_timeout()).max(self.pace.at).min(self.rto_at);
         self.probes.moved = false;
         self.probe_at = if due { at } else { Time::MAX };
     }

@@ -239,11 +239,8 @@ impl<C: NetworkAssisted> Sender<C> {
         let mut lost = 0;
         while let Some(repeat) = rack.overdue(&mut self.board, window, timer, now) {
             if let Some(from) = self.board.latest(&repeat) {
-                let again = self.board.lost_again(from, repeat.to);
-                if again > 0 {
-                    self.note_lost(from, repeat.to, true, now);
-                }
-                lost += again;
+                lost += self.board.lost_again(from, repeat.to);
+                self.note_lost(from, repeat.to, true, now);
             }
         }
         self.repair.rack = Some(rack);
@@ -268,5 +265,27 @@ impl<C: NetworkAssisted> Sender<C> {
             Phase::Open | Phase::Loss => {}
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// §6.2, step 4: a D-SACK widens the window, once a round trip, and sixteen recoveries without one undo that.
+    #[test]
+    fn the_reordering_window_grows_with_each_round_of_dsacks_and_is_reset() {
+        let mut rack = Rack::default();
+        rack.on_dsack(500, 1000);
+        assert_eq!(rack.steps, 1, "nothing was reordered");
+        rack.see_reordering();
+        for (una, nxt, steps) in [(500, 1000, 2), (999, 2000, 2), (1000, 2000, 3), (2500, 3000, 4)] {
+            rack.on_dsack(una, nxt);
+            assert_eq!(rack.steps, steps, "at {una}");
+        }
+        (1..PERSIST).for_each(|_| rack.recovered());
+        assert_eq!(rack.steps, 4);
+        rack.recovered();
+        assert_eq!(rack.steps, 1);
     }
 }

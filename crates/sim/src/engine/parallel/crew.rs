@@ -324,6 +324,23 @@ mod tests {
         }
     }
 
+    /// By however many threads: the same events, and of each window those of the part that had most.
+    #[test]
+    fn what_there_was_to_do_at_a_time_is_counted() {
+        let surveys = [1, 2].map(|threads| {
+            let setup = prepare(TREE, Path::new("."), &RunOptions::default(), &Catalogue::standard()).expect("valid");
+            let crew = Crew { threads, parts: 4, sparing: None };
+            let mut engine = Engine::new(setup.network().expect("valid"), crew, |_| Box::new(Breaks(Time::MAX)));
+            assert!(engine.run(Some(Time::from_ms(3)), None, None, &mut |_| true));
+            engine.survey()
+        });
+        assert_eq!(surveys[0].work, surveys[1].work);
+        for survey in surveys {
+            let (windows, at_most) = (survey.windows, survey.at_most());
+            assert!(windows > 100 && (1.0..=4.0).contains(&at_most) && survey.critical < survey.work, "{survey:?}");
+        }
+    }
+
     #[test]
     fn a_thread_begins_with_its_own_parts_and_takes_others_from_their_ends() {
         assert_eq!(order(0, 2, 6), [0, 1, 2, 5, 4, 3]);

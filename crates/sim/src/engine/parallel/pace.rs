@@ -82,6 +82,13 @@ mod tests {
     }
 
     #[test]
+    fn the_clock_is_looked_at_once_in_so_many_rounds() {
+        #[expect(clippy::disallowed_methods, reason = "a time to count from")]
+        let mut pace = Pace::new(Instant::now());
+        assert_eq!((0..10 * Pace::ROUNDS).filter(|_| pace.is_due()).count(), 10);
+    }
+
+    #[test]
     fn the_faster_way_is_taken_and_the_other_is_tried_at_times() {
         let [before, after] = shares((190, 100), (100, 190));
         assert!((0.005..0.05).contains(&before), "together is faster: {before}");

@@ -229,3 +229,97 @@ impl End {
         !is_new
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use midpath_core::packet::NodeId;
+    use midpath_core::roles::EndpointCtx;
+    use midpath_core::units::Time;
+
+    use super::super::TracePlan;
+    use super::*;
+
+    const NODE: NodeId = NodeId(4);
+    const FLOW: FlowId = FlowId(1);
+
+    /// A record of one node, and of one flow.
+    fn trace() -> Trace {
+        let plan = TracePlan {
+            windows: vec![(Time::ZERO, Time::MAX)],
+            flows: Some(vec![false, true]),
+            events: 100,
+            ..TracePlan::default()
+        };
+        Trace::new(Arc::new(plan), &[NODE])
+    }
+
+    fn at(ms: u64) -> At {
+        At { node: 0, port: None, now: Time::from_ms(ms) }
+    }
+
+    /// An end that shows this.
+    #[derive(Default)]
+    struct Shows {
+        timeouts: u64,
+        cwnd: u64,
+        alpha: f64,
+    }
+
+    impl Endpoint for Shows {
+        fn on_start(&mut self, _: &mut EndpointCtx<'_>) {}
+        fn on_packet(&mut self, _: &Packet, _: &mut EndpointCtx<'_>) {}
+        fn on_timer(&mut self, _: &mut EndpointCtx<'_>) {}
+        fn report(&self) -> FlowReport {
+            FlowReport { timeouts: self.timeouts, cwnd: self.cwnd, ..FlowReport::default() }
+        }
+        fn phase(&self) -> &'static str {
+            if self.timeouts > 0 { "repair" } else { "slow start" }
+        }
+        fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+            out.push(("alpha", self.alpha));
+        }
+    }
+
+    /// What it shows first, then what is another than before, each event the cause of the next.
+    #[test]
+    fn what_changes_at_an_end_is_recorded_once() {
+        let (mut trace, end) = (trace(), EndId { flow: FLOW, peer: EndId::ANYONE, active: true });
+        let shown = [(0, 10, 0.5), (0, 10, 0.5), (1, 1, 0.5), (1, 1, 0.25)];
+        for (ms, (timeouts, cwnd, alpha)) in (1..).zip(shown) {
+            trace.called(at(ms), end, &Shows { timeouts, cwnd, alpha });
+        }
+        let note = Note { what: "noted", value: 7.0, place: NotePlace::Endpoint(FLOW), packet: None };
+        trace.noted(at(5), note, None);
+        trace.noted(at(5), Note { place: NotePlace::Endpoint(FlowId(0)), ..note }, None);
+        let events = trace.finish().sorted();
+        let ms = |e: &Event| e.at.as_ns() / 1_000_000;
+        let told: Vec<_> = events.iter().map(|e| (ms(e), e.what, e.why, e.value.to_bits(), e.flow)).collect();
+        let wanted = [
+            (1, "phase", "slow start", f64::NAN),
+            (1, "window", "", 10.0),
+            (1, "alpha", "", 0.5),
+            (3, "timeout", "", 1.0),
+            (3, "phase", "repair", f64::NAN),
+            (3, "window", "", 1.0),
+            (4, "alpha", "", 0.25),
+            (5, "noted", "", 7.0),
+        ];
+        assert_eq!(told, wanted.map(|(ms, what, why, value)| (ms, what, why, value.to_bits(), FLOW)));
+        let causes: Vec<Key> = events.iter().map(|e| e.cause).collect();
+        let keys = std::iter::once(Key::NONE).chain(events.iter().map(|e| e.key));
+        assert_eq!(causes, keys.take(events.len()).collect::<Vec<_>>());
+    }
+
+    /// Packets are known by the node that met them first, and count from 0 there, as events do.
+    #[test]
+    fn packets_and_events_are_numbered_at_their_node() {
+        let (mut trace, packet) = (trace(), Packet::new(FLOW, NODE, NodeId(5), 1500));
+        for id in [3, 8, 3] {
+            trace.packet(at(1), PacketId(id), &packet, "queued", 0.0);
+        }
+        let names = trace.finish().sorted().into_iter().map(|e| (e.key.number(), (e.packet >> 32, e.packet as u32)));
+        assert_eq!(names.collect::<Vec<_>>(), [((4, 0), (4, 0)), ((4, 1), (4, 1)), ((4, 2), (4, 0))]);
+    }
+}
