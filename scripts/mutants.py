@@ -24,6 +24,7 @@ import sys
 import time
 import tomllib
 from collections import Counter, defaultdict
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -111,7 +112,7 @@ def survivors(tree: trees.Tree, fates: dict[int, notice.Fate]) -> list[str]:
 
 def digest(tree: trees.Tree) -> str:
     """What the mutants' numbers stand for."""
-    found = [(number, mutant.key) for number, mutant in tree.mutants().items()]
+    found = [(number, mutant.key) for number, mutant in tree.mutants().items() if number not in tree.unviable]
     return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 
 
@@ -120,15 +121,22 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def prepare(find: trees.Finder) -> tuple[trees.Tree, notice.Runner]:
-    """The copy with all mutants that build, and its tests, each known by what it reaches."""
+def prepare(find: trees.Finder, wanted: Container[str] | None = None) -> tuple[trees.Tree, notice.Runner]:
+    """The copy with all mutants that build, or with those whose keys are wanted; and its tests, each known by what it
+    reaches.
+    """
     tree = trees.copy(ROOT, find, PLACE)
-    say(f"{len(tree.mutants())} mutants in {len(tree.files)} files")
-    trees.weed(tree, PLACE / "unviable.json", say)
+    if wanted is None:
+        say(f"{len(tree.mutants())} mutants in {len(tree.files)} files")
+        trees.weed(tree, PLACE / "unviable.json", say)
+    else:
+        tree.unviable = {n for n, mutant in tree.mutants().items() if mutant.key not in wanted}
+        trees.write(tree)
     runner = notice.Runner(trees.build(tree), tree.folder)
-    runner.load(PLACE / "tests.json", digest(tree))
+    learned = PLACE / ("tests.json" if wanted is None else "tests_of_wanted.json")
+    runner.load(learned, digest(tree))
     runner.learn(say)
-    runner.save(PLACE / "tests.json", digest(tree))
+    runner.save(learned, digest(tree))
     for name in sorted(runner.broken):
         say(f"left out, for it fails without a mutant or takes too long: {name}")
     return tree, runner
@@ -176,33 +184,35 @@ def try_sample(rooms: list[str], most: float, minutes: float) -> int:
             if fate.killed_by is None:
                 record.survivors.append(replace(sample.survivor(mutant, fate), accepted=why))
                 say(f"{room.name} {record.tried}: {mutant.file}:{mutant.line} {mutant.function}: {mutant.change}")
-        keep({room.name: record}, mutants)
+        elsewhere = sum(sample.room_of(mutant.file) is None for mutant in mutants.values())
+        keep({room.name: record, sample.ELSEWHERE: sample.Record(sample.ELSEWHERE, "", elsewhere, 0)})
     return 0
 
 
 def try_survivors(rooms: list[str], most: float) -> int:
     """Tries what survived once more: tests were written since, or a reason."""
-    tree, runner = prepare(trees.in_rooms(ROOMS))
-    mutants = {n: mutant for n, mutant in tree.mutants().items() if n not in tree.unviable}
-    numbers, known = {mutant.key: n for n, mutant in mutants.items()}, accepted()
-    for room, record in sample.load(RECORDS).items():
-        for survivor in record.survivors if not rooms or room in rooms else []:
+    records, known = sample.load(RECORDS), accepted()
+    tried = {room: record for room, record in records.items() if not rooms or room in rooms}
+    tree, runner = prepare(trees.in_rooms(ROOMS), {s.key for record in tried.values() for s in record.survivors})
+    numbers = {mutant.key: n for n, mutant in tree.mutants().items() if n not in tree.unviable}
+    for room, record in tried.items():
+        for survivor in record.survivors:
             number = numbers.get(survivor.key)
             if number is None:
-                say(f"{room}: no longer in the code: {survivor.place}: {survivor.change}")
-                continue
-            survivor.accepted = next((entry.why for entry in known if entry.covers(mutants[number])), "")
+                survivor.accepted = survivor.accepted or "No longer in the code."
+            else:
+                why = (entry.why for entry in known if entry.covers(tree.mutants()[number]))
+                survivor.accepted = next(why, "")
             if not survivor.accepted and not survivor.killed_by:
                 survivor.killed_by = runner.judge(number, most).killed_by or ""
-                say(f"{room}: {survivor.place}: {survivor.change}: {survivor.killed_by or 'survives'}")
-            keep({room: record}, mutants)
+            say(f"{room}: {survivor.place}: {survivor.change}: {survivor.killed_by or survivor.accepted or 'survives'}")
+            keep({room: record})
     return 0
 
 
-def keep(new: dict[str, sample.Record], mutants: dict[int, Mutant]) -> None:
+def keep(new: dict[str, sample.Record]) -> None:
     """Puts records in the place of those that were."""
-    elsewhere = sum(sample.room_of(mutant.file) is None for mutant in mutants.values())
-    sample.save(sample.load(RECORDS) | new, RECORDS, elsewhere)
+    sample.save(sample.load(RECORDS) | new, RECORDS)
 
 
 def main() -> int:

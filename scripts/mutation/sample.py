@@ -14,6 +14,8 @@ from mutation.find import Mutant
 from mutation.notice import Fate
 
 SEED = 35
+# The record of how many mutants are of no room.
+ELSEWHERE = "elsewhere"
 COLUMNS = [
     "room",
     "commit",
@@ -137,17 +139,17 @@ def load(path: Path) -> dict[str, Record]:
     return {entry["room"]: Record(**entry) for entry in kept}
 
 
-def save(records: dict[str, Record], path: Path, rest: int) -> None:
+def save(records: dict[str, Record], path: Path) -> None:
     """Writes the records, and beside them the page."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    listed = [records[room.name] for room in ROOMS if room.name in records]
+    listed = [records[room] for room in [*(room.name for room in ROOMS), ELSEWHERE] if room in records]
     plain = [vars(record) | {"survivors": [vars(s) for s in record.survivors]} for record in listed]
     path.write_text(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    path.with_name("RESULTS.md").write_text("\n".join(page(listed, rest)) + "\n", encoding="utf-8")
+    path.with_name("RESULTS.md").write_text("\n".join(page(listed)) + "\n", encoding="utf-8")
 
 
-def page(records: list[Record], rest: int) -> Iterator[str]:
-    """The page of results; `rest` is how many mutants are of no room."""
+def page(records: list[Record]) -> Iterator[str]:
+    """The page of results."""
     yield "# Mutants\n"
     yield "Written by `python scripts/mutants.py --sample`. A small change of the code is a mutant; some test should"
     yield f"fail with it. Seed {SEED} says which are tried. How many of each room was chosen before any was"
@@ -172,8 +174,6 @@ def page(records: list[Record], rest: int) -> Iterator[str]:
         ]
         sums = [a + b for a, b in zip(sums, row, strict=True)]
         yield f"| {record.room} | {record.commit} | {' | '.join(map(str, row))} |"
-    yield f"| elsewhere |  | {rest} | 0 | 0 | 0 | 0 | 0 | {rest} |"
-    sums[0], sums[6] = sums[0] + rest, sums[6] + rest
     yield f"| all |  | {' | '.join(map(str, sums))} |\n"
     yield from listing(
         "Survive", [(s, s.tests) for r in records for s in r.survivors if not (s.killed_by or s.accepted)]
