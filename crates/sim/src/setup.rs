@@ -108,7 +108,7 @@ pub struct Setup {
     balancing: Balancing,
     tunnels: Arc<Tunnels>,
     /// Those that take time to take in what arrives.
-    hosts: BTreeMap<usize, Host>,
+    pub(crate) hosts: BTreeMap<usize, Host>,
     /// Lossless classes, if there are any.
     pub lossless: Option<Lossless>,
     /// What each sort of port has, for the result.

@@ -41,7 +41,7 @@ fn swift_tells_a_slow_host_from_a_busy_fabric() {
 /// §4.4: "IOPS-intensive flows could unfairly degrade co-located throughput-intensive flows". Two flows share a link; the
 /// host of one of them is kept busy by small packets from elsewhere, a microsecond each, five sixths of which it could take
 /// of that flow alone.
-fn beside_small_packets(keys: &str) -> [f64; 3] {
+fn beside_small_packets(keys: &str) -> [f64; 4] {
     let text = format!(
         "scheme = \"swift\"\nstop = \"400 ms\"\n[topology]\nlinks = [\n\
         {{ a = \"s0\", b = \"r0\", rate = \"10 Gbps\", delay = \"10 us\" }},\n\
@@ -58,17 +58,25 @@ fn beside_small_packets(keys: &str) -> [f64; 3] {
     );
     let out = run_plain(&text);
     let goodput = |flow: &str| mean(&out, flow, "goodput_bps", 0.2);
-    let small = if keys.is_empty() { 0.0 } else { mean(&out, "flow:2", "endpoint_delay_s", 0.2) };
-    [goodput("flow:0"), goodput("flow:1"), small]
+    if keys.is_empty() {
+        return [goodput("flow:0"), goodput("flow:1"), 0.0, 0.0];
+    }
+    let windows = ["flow:0", "flow:1"].map(|flow| mean(&out, flow, "fcwnd_packets", 0.2));
+    let delay = mean(&out, "flow:2", "endpoint_delay_s", 0.2);
+    [goodput("flow:0"), goodput("flow:1"), delay, windows[0] / windows[1]]
 }
 
 #[test]
 fn a_host_busy_with_small_packets_takes_a_flow_nothing_of_the_link() {
-    let [slow, fast, delay] = beside_small_packets("endpoint_target = \"100 us\"");
-    println!("two windows: {:.0} and {:.0} Mbps, {:.0} us at the host", slow / 1e6, fast / 1e6, delay * 1e6);
-    assert!(slow > 0.7 * fast && slow + fast > 0.9e9, "{slow} {fast}");
+    let [slow, fast, delay, windows] = beside_small_packets("endpoint_target = \"100 us\"");
+    let at_host = 1e6 * delay;
+    println!("two windows: {:.0} and {:.0} Mbps, {at_host:.0} us at the host, {windows:.2}", slow / 1e6, fast / 1e6);
+    // Before the first run 0.7 was the bound, which forgot that equal windows share by round trips: 0.68 was measured, and
+    // 160 us over the 261 that the host makes of them are 0.61.
+    assert!(slow > 0.6 * fast && slow + fast > 0.9e9, "{slow} {fast}");
+    assert!((0.8..1.25).contains(&windows), "{windows}");
     assert!((70e-6..150e-6).contains(&delay), "{delay}");
-    let [slow, fast, _] = beside_small_packets("");
+    let [slow, fast, ..] = beside_small_packets("");
     println!("one window: {:.0} and {:.0} Mbps", slow / 1e6, fast / 1e6);
     assert!(slow < 0.4 * fast, "{slow} {fast}");
 }
