@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from midpath.papers.lab import Lab, Measured
+from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.schemes.common import gain
 from midpath.result import Result
 
@@ -20,17 +20,17 @@ def measure(lab: Lab) -> Iterator[Measured]:
     quick: dict[str, Any] = {"stop": "15 ms"} if lab.quick else {}
     small = lab.runs("writes", changes={**quick, "topology.access.mtu": 1088})
     large = lab.runs("writes", changes=quick)
-    table = {None: lab.runs("table4", changes=quick)}
-    one = {"schemes.swift.endpoint_target": None, "schemes.swift.fs_range": "80 us"}
-    for target in (100, 200):
-        table[target] = lab.runs("table4", changes={**quick, **one, "schemes.swift.target": f"{target} us"})
-    beside = lab.runs("colocated", changes=quick)
-    alone = lab.runs("colocated", changes={**quick, **one, "schemes.swift.target": "100 us"})
+    two = {**quick, "schemes.swift.endpoint_target": "100 us"}
+    table: dict[str, Runs] = {"swift": lab.runs("table4", changes=two)}
+    for target in ("100 us", "200 us"):
+        table[target] = lab.runs("table4", changes={**quick, "schemes.swift.target": target})
+    beside = lab.runs("colocated", changes=two)
+    alone = lab.runs("colocated", changes={**quick, "schemes.swift.target": "100 us"})
     yield Measured("windows.small", small.values(lambda result: _median(result, "ecwnd") / _median(result, "fcwnd")))
     yield Measured("windows.large", large.values(lambda result: _median(result, "fcwnd") / _median(result, "ecwnd")))
     yield Measured("delay.small", small.values(_delay))
-    yield Measured("table4.throughput", gain(table[100].values(_throughput), table[None].values(_throughput)))
-    yield Measured("table4.rtt", gain(table[None].values(_rtt), table[200].values(_rtt)))
+    yield Measured("table4.throughput", gain(table["100 us"].values(_throughput), table["swift"].values(_throughput)))
+    yield Measured("table4.rtt", gain(table["swift"].values(_rtt), table["200 us"].values(_rtt)))
     yield Measured("colocated", gain(alone.values(_busy), beside.values(_busy)))
     yield Measured("colocated.share", gain(beside.values(_idle), beside.values(_busy)))
 
