@@ -57,6 +57,7 @@ NEEDS = {
     "inrpp": ("carried", "windows_lowered"),
     "mptcp": tuple(f"subflow{n}{what}" for n in range(2, 9) for what in ("_bytes", "_cwnd_bytes")),
     "mircc": ("strayed",),
+    "swift": ("fcwnd_packets", "ecwnd_packets", "endpoint_delay_s"),
     "uec": ("credit_bytes",),
 }
 
