@@ -53,11 +53,11 @@ to = "d1"
 """
 # Gauges that only some parameters show.
 NEEDS = {
-    "falcon": ("nic_bytes",),
     "fcp": ("priority_price", "stability_price"),
     "inrpp": ("carried", "windows_lowered"),
     "mptcp": tuple(f"subflow{n}{what}" for n in range(2, 9) for what in ("_bytes", "_cwnd_bytes")),
     "mircc": ("strayed",),
+    "swift": ("fcwnd_packets", "ecwnd_packets", "endpoint_delay_s"),
     "uec": ("credit_bytes",),
 }
 

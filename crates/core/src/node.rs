@@ -15,6 +15,7 @@ mod held;
 mod link_transmitter;
 mod opportunities;
 mod readings;
+mod receive;
 mod slot;
 mod timers;
 mod token_bucket;
@@ -31,6 +32,8 @@ pub use forwarding::Forwarding;
 use forwarding::Heading;
 pub use link_transmitter::LinkTransmitter;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
+pub use receive::Host;
+use receive::ReceiveQueue;
 use slot::Slot;
 pub use slot::Transmitted;
 pub use timers::Release;
@@ -91,6 +94,8 @@ struct NodeExtras {
     /// Held ports that have something for a transmitter that was busy, in the order in which they
     /// got it.
     ready: VecDeque<PortId>,
+    /// Where the host takes its time.
+    receive: Option<Box<ReceiveQueue>>,
 }
 
 impl Node {
@@ -293,6 +298,7 @@ impl Node {
                 let fires = self.forwarding.chain_mut().is_some_and(|c| c.timers(place).background.fire(at, now));
                 self.forwarder_timer(place, fires, now, pool, driver);
             }
+            Wake::Host => self.take_in(at, now, pool, driver),
             Wake::Driver(token) => return Woken::Driver(token),
         }
         Woken::Node

@@ -10,7 +10,7 @@ mod size;
 use std::ops::{Deref, DerefMut};
 
 use header::Stack;
-pub use header::{ENTROPY, HEADER_ROOM, Header, TCP_OPTION, body_of, header_among};
+pub use header::{ENTROPY, HEADER_ROOM, Header, TCP_OPTION, body_of, change_among, header_among};
 pub use name::Name;
 pub use note::{Note, NotePlace};
 pub use pool::{Carried, PacketId, Payload, Pkt, Pool};

@@ -23,7 +23,7 @@ pub use balance::Balancing;
 pub use delivery::Delivery;
 pub use discipline::Discipline;
 pub(crate) use endpoint::Outcome;
-pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
+pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Received, Shared, Wishes};
 pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
 pub use kinds::{CutThrough, HopCtx, Timetable};

@@ -8,6 +8,7 @@ mod drawing;
 mod equipment;
 mod faults;
 mod flows;
+mod hosts;
 mod limits;
 mod link_fault;
 mod measure;
@@ -32,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use midpath_core::files::Files;
-use midpath_core::node::{Flows, Forwarding, Node};
+use midpath_core::node::{Flows, Forwarding, Host, Node};
 use midpath_core::packet::{NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
 use midpath_core::queue::{Discipline, QueueSpec};
@@ -106,6 +107,8 @@ pub struct Setup {
     /// How nodes use equal-cost paths.
     balancing: Balancing,
     tunnels: Arc<Tunnels>,
+    /// Those that take time to take in what arrives.
+    pub(crate) hosts: BTreeMap<usize, Host>,
     /// Lossless classes, if there are any.
     pub lossless: Option<Lossless>,
     /// What each sort of port has, for the result.
@@ -150,6 +153,7 @@ impl Setup {
         measure::check(&scenario, &topology)?;
         let varying = Variations::new(&scenario.vary, files, scenario.stop, &mut topology)?;
         let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
+        let hosts = hosts::hosts(&scenario.host, &topology)?;
         let seed = Seed::from(scenario.seed);
         let flows = flows::draw(&scenario, &seed, files, &topology, catalogue)?;
         let balancing = scenario.routing.balancing().map_err(|e| e.under("routing"))?;
@@ -201,6 +205,7 @@ impl Setup {
             rerouting,
             balancing,
             tunnels,
+            hosts,
             lossless: None,
             equipment,
             described,
@@ -542,6 +547,7 @@ impl Setup {
         let reverse = links.iter().enumerate().map(back).collect();
         let node = Node::new(NodeId(n as u32), links, disciplines, forwarding, table.clone(), streams);
         let node = node.with_reverse_rates(reverse);
+        let node = if let Some(host) = self.hosts.get(&n) { node.with_host(*host) } else { node };
         Ok(shared.into_iter().fold(node, |node, (state, ports, place)| node.sharing(state, &ports, place)))
     }
 

@@ -82,6 +82,7 @@ RULES = (
         "Midpath's queue code; with `--virtual` the kernel's at routers",
     ),
     _both(("pfc*",), REFUSED, "real transmitters cannot be paused"),
+    _both(("host", "host.*"), REFUSED, "real hosts take the time that they take"),
     Rule(("vary.trace", "vary.shaper*"), HONOURED, REFUSED, "nodes need a known link rate"),
     _both(("vary.aggregation*", "vary.arq*"), REFUSED, "no device repeats or gathers frames on request"),
     Rule(("vary.ecn*", "vary.ack_thinning"), HONOURED, REFUSED, "nodes' traffic is encrypted"),

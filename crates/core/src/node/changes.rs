@@ -73,6 +73,7 @@ impl Node {
         for i in 0..self.slots.len() {
             self.clear(PortId(i as u16), now, pool, driver);
         }
+        self.clear_receive_queue(pool, driver);
         let kept = self.forwarding.chain_mut().map(Chain::reset).unwrap_or_default();
         kept.into_iter().for_each(|pkt| self.discard(None, pkt, Drop::Fault, pool, driver));
         self.drain(now, pool, driver);

@@ -9,9 +9,18 @@ use crate::roles::{Accept, Application, Drop, Ended, Endpoint, EndpointCtx, Outc
 use crate::units::Time;
 
 impl Node {
+    /// Called with a packet that has come to where it was sent.
+    #[inline]
+    pub(super) fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        match self.receive_queue() {
+            None => self.hand_up(now, pkt, pool, driver),
+            Some(_) => self.receive(now, pkt, pool, driver),
+        }
+    }
+
     /// Hands a packet to the endpoint of its flow, or to whoever may accept the flow. Until the driver
     /// has heard of the packet's fate, nothing is sent that could get its id.
-    pub(super) fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+    pub(super) fn hand_up<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let id = pkt.id();
         let packet = pool.take_for_a_while(pkt);
         // Drivers without bytes give each flow a number of its own: to look at the peer, too, costs
@@ -112,6 +121,7 @@ impl Node {
         };
         let (mut outcome, mut successor) = (Outcome::default(), None);
         let first = self.out.len();
+        let queue = self.extras.as_deref().and_then(|extras| extras.receive.as_deref());
         let mut ctx = EndpointCtx {
             now,
             node: self.id,
@@ -120,6 +130,7 @@ impl Node {
             secret,
             shared: &mut self.shared,
             links: &self.links,
+            received: queue.map(|queue| &queue.received),
             pool,
             out: &mut self.out,
             pokes: &mut self.pokes,

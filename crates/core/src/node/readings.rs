@@ -51,16 +51,19 @@ impl Node {
         self.slots[usize::from(port.0)].backlog(now)
     }
 
-    /// Packets that held ports and the forwarder keep. (Those of a timetable are the driver's
+    /// Packets that held ports, the forwarder and the receive queue keep. (Those of a timetable are the driver's
     /// already.)
     pub fn stored(&self) -> u64 {
         let held = |s: &Slot| s.held().map_or(0, |port| port.backlog().packets);
         let kept = self.forwarding.chain().map_or(0, Chain::kept);
-        self.slots.iter().map(held).sum::<u64>() + kept
+        self.slots.iter().map(held).sum::<u64>() + kept + self.awaiting_host()
     }
 
-    /// What a port's scheme shows of itself.
+    /// What a port's scheme shows of itself; of a host's first port, what waits for the host.
     pub fn gauges(&self, port: PortId, out: &mut Vec<(&'static str, f64)>) {
+        if let Some(queue) = self.receive_queue().filter(|_| port.0 == 0) {
+            out.push(("host_bytes", queue.received.held as f64));
+        }
         if let Some(port) = self.slots[usize::from(port.0)].port() {
             port.gauges(out);
         }

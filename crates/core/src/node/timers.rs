@@ -27,6 +27,8 @@ pub(super) enum Wake {
     Forwarder(u8),
     /// Its background timer.
     ForwarderBackground(u8),
+    /// The host has taken in a packet.
+    Host,
     /// The driver's own (faults, samples).
     Driver(u32),
     /// Of what the driver's applications wait for.

@@ -85,6 +85,16 @@ pub fn header_among<H: Header>(headers: &[u8]) -> Option<H> {
     bodies.map(|(_, from, to)| &headers[from..to]).find_map(H::get)
 }
 
+/// Changes the header `H` among headers as [`Packet::headers`] gives them, if there is one that is valid. Its length stays.
+pub fn change_among<H: Header>(headers: &mut [u8], change: impl FnOnce(H) -> H) {
+    let mut bodies = Entries { bytes: headers, at: 0 }.filter(|e| e.0 == H::TAG);
+    if let Some((old, body)) = bodies.find_map(|(_, from, to)| Some((H::get(&headers[from..to])?, from..to))) {
+        let new = change(old);
+        assert_eq!(new.body_len(), body.len(), "a header changes in its place");
+        new.put(&mut headers[body]);
+    }
+}
+
 /// What a packet carries for schemes.
 impl Packet {
     #[inline]

@@ -176,6 +176,25 @@ impl Outcome {
     }
 }
 
+/// How a packet was received by a host that takes its time ([`Host`](crate::node::Host)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// How long it waited in the network card.
+    pub waited: Time,
+    /// Bytes that wait there behind it.
+    pub held: u64,
+    /// Bytes for which there is room.
+    pub buffer: u64,
+}
+
+impl Received {
+    /// How full the queue is behind it, in so many equal parts: the lowest is 0.
+    pub fn level(&self, levels: u8) -> u8 {
+        let level = u128::from(self.held) * u128::from(levels) / u128::from(self.buffer.max(1));
+        level.min(u128::from(levels.saturating_sub(1))) as u8
+    }
+}
+
 /// What an endpoint may reach during a call.
 pub struct EndpointCtx<'a> {
     /// The time of this call.
@@ -192,6 +211,8 @@ pub struct EndpointCtx<'a> {
     pub shared: &'a mut Shared,
     /// The node's links, by port number.
     pub links: &'a [LinkInfo],
+    /// On a host that takes its time: how it received the packet that this call is about.
+    pub received: Option<&'a Received>,
     pub(crate) pool: &'a mut Pool,
     pub(crate) out: &'a mut VecDeque<(Way, Pkt)>,
     pub(crate) pokes: &'a mut Vec<FlowKey>,
@@ -395,6 +416,7 @@ impl EndpointCtx<'_> {
             secret: self.secret,
             shared: self.shared,
             links: self.links,
+            received: self.received,
             pool: self.pool,
             out: self.out,
             pokes: self.pokes,

@@ -6,6 +6,7 @@ mod compose;
 mod faces;
 mod node;
 mod queues;
+mod receive;
 mod rfcs;
 mod timers;
 mod trimming;

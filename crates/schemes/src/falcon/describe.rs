@@ -22,7 +22,6 @@ fn falcon() -> Description {
         unread: unread::OWN_RATE,
         hosts: "Falcon",
         costs: vec![format!("{SIZE} B on each packet and ACK; an ACK per packet")],
-        ports: vec![Gauge::new("nic_bytes", Unit::Bytes, "Bytes in the network card's receive buffer")],
         flows: vec![
             Gauge::count("fcwnd_packets", "Window for the fabric"),
             Gauge::count("ncwnd_packets", "Window for the receiver's network card"),

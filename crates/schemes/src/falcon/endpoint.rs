@@ -57,7 +57,7 @@ impl AssistedConfig for FalconConfig {
             controller,
             header: header::SIZE,
             reflect: Some(header::reflect),
-            own_network: self.0.nic_rate.is_some(),
+            stamp: Some(header::stamp),
             draws_paths: true,
             ..AssistedTraits::default()
         }
@@ -205,7 +205,8 @@ impl NetworkAssisted for Falcon {
     /// §10.1: rtt = T4 − T1; fabric_delay = rtt − (T3 − T2).
     fn on_feedback(&mut self, packet: &Packet, _window: &mut Window, _view: &View, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<FalconHeader>().filter(|header| header.returns) else { return };
-        let rtt = (ctx.now.as_ns() as u32).wrapping_sub(header.sent);
+        let waited = ctx.received.map_or(Time::ZERO, |received| received.waited);
+        let rtt = (ctx.now.saturating_sub(waited).as_ns() as u32).wrapping_sub(header.sent);
         let delay = rtt.saturating_sub(header.waited).max(1);
         let time = |ns: u32| Time::from_ns(ns.into());
         self.seen = Some(Seen { rtt: time(rtt), delay: time(delay), hops: header.hops, level: header.level });

@@ -1,7 +1,8 @@
 //! Falcon's header, as far as its congestion control reads it: T1, how long the packet waited at the receiver, its hops and
 //! the level of the receiver's buffer; and the entropy that stands for the flow label.
 
-use midpath_core::packet::{ENTROPY, HOP_LIMIT, Header, Packet, shim_size};
+use midpath_core::packet::{ENTROPY, HOP_LIMIT, Header, Packet, change_among, shim_size};
+use midpath_core::roles::Received;
 
 use crate::transport::cc::Seen;
 
@@ -60,6 +61,13 @@ impl Header for FalconHeader {
 pub fn put_on(packet: &mut Packet, header: &FalconHeader) {
     packet.set_header(header);
     packet.set_entropy(header.entropy);
+}
+
+/// How a receiver notes T3 − T2 and the level: quantised with α = 1, in equal parts of the buffer (§10.2; ours).
+pub fn stamp(headers: &mut [u8], received: &Received) {
+    let waited = u32::try_from(received.waited.as_ns()).unwrap_or(u32::MAX);
+    let level = received.level(LEVELS);
+    change_among::<FalconHeader>(headers, |header| FalconHeader { waited, level, ..header });
 }
 
 /// What a receiver puts on an ACK: what is said of the packet that it acknowledges.

@@ -4,13 +4,12 @@
 //!
 //! Implemented and omitted parts: `docs/schemes/falcon.md`. Map from sections to files: `README.md`.
 //! Files: `params.rs` (parameters), `equations.rs` (§10.3, §10.4), `header.rs` (timestamps, hops, buffer level),
-//! `endpoint.rs` (the sender's callbacks), `nic.rs` (a host's port with a receive buffer).
+//! `endpoint.rs` (the sender's callbacks).
 
 mod describe;
 pub(crate) mod endpoint;
 pub(crate) mod equations;
 pub(crate) mod header;
-pub(crate) mod nic;
 mod params;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,11 @@
 //! Parameters of Falcon, each with the origin of its default: `Swift::DefaultConfiguration` of Google's simulator (isekai),
 //! as the specification gives none.
 
-use std::sync::Arc;
-
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Bytes, Rate, Time};
+use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::FalconConfig;
-use super::nic::NicPort;
 use crate::params::require;
 use crate::transport::params::DelayedAck;
 use crate::transport::{TcpParams, TcpTable};
@@ -37,10 +32,6 @@ pub struct FalconParams {
     pub plb: bool,
     /// `plb_attempt_threshold`: congested rounds in a row after which the path changes (isekai's).
     pub plb_rounds: u32,
-    /// Rate at which a host takes packets out of its network card's receive buffer. Unset: as they come.
-    pub nic_rate: Option<Rate>,
-    /// That buffer. Ours: 256 packets of 4 KiB, the largest window.
-    pub nic_buffer: Bytes,
 }
 
 impl Default for FalconParams {
@@ -54,8 +45,6 @@ impl Default for FalconParams {
             target_level: 15,
             plb: true,
             plb_rounds: 5,
-            nic_rate: None,
-            nic_buffer: Bytes(1 << 20),
         }
     }
 }
@@ -67,20 +56,6 @@ impl TcpTable for FalconParams {
         require((1.0..=1e6).contains(&self.max_window), "max_window", "from 1 to 1000000")?;
         require((1..32).contains(&self.target_level), "target_level", "from 1 to 31")?;
         require(self.plb_rounds >= 1, "plb_rounds", "at least 1")?;
-        require(self.nic_rate.is_none_or(|rate| rate > Rate::ZERO), "nic_rate", "above zero")?;
-        require(self.nic_buffer.0 >= 10_000, "nic_buffer", "at least 10 kB")?;
         Ok((self.tcp, FalconConfig(self)))
-    }
-    fn network(&self) -> Option<Arc<dyn Network>> {
-        self.nic_rate.map(|_| Arc::new(*self) as Arc<dyn Network>)
-    }
-}
-
-/// Only hosts' ports are Falcon's, and only where their cards hold packets back.
-impl Network for FalconParams {
-    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        let Some(rate) = self.nic_rate.filter(|_| spec.host) else { return Ok(spec.queue.build(spec.link.rate)) };
-        let bound = spec.queue.drop_tail()?.bound(spec.link.rate);
-        Ok(Discipline::of(NicPort::new(bound, rate, self.nic_buffer.0)))
     }
 }

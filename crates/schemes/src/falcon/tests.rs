@@ -1,15 +1,13 @@
-//! Falcon's windows beside Google's own code, its header, and a network card's buffer by hand. Networks are tried in
+//! Falcon's windows beside Google's own code, and its header. Networks are tried in
 //! `crates/sim/tests/scenarios/falcon.rs`.
 
 use midpath_core::packet::{FlowId, HOP_LIMIT, Header, NodeId, Packet, body_of};
-use midpath_core::queue::Limit;
-use midpath_core::roles::{Action, Drop, Inbound, LinkInfo, Port, StandalonePort};
-use midpath_core::units::{Rate, Time};
+use midpath_core::roles::Received;
+use midpath_core::units::Time;
 use proptest::prelude::*;
 
 use super::equations::{Config, Plb, Signals, State};
-use super::header::{FalconHeader, put_on, reflect};
-use super::nic::NicPort;
+use super::header::{FalconHeader, put_on, reflect, stamp};
 use crate::swift::equations::Scaling;
 use crate::transport::cc::Seen;
 
@@ -156,41 +154,15 @@ fn an_ack_says_what_its_packet_said_and_takes_its_path() {
     assert_ne!(other.key, data.key, "another path");
 }
 
-/// A card of 32 kB, from which the host takes a byte per nanosecond: packets wait for each other, and say how long and at
-/// which level of the buffer.
+/// 20,000 of 32,000 bytes wait behind the packet: level 20 of 32.
 #[test]
-fn a_network_card_holds_packets_until_the_host_takes_them() {
-    let line = Rate::from_gbps(100);
-    let mut bench = StandalonePort::new(LinkInfo { rate: line, delay: Time::from_us(1), mtu: 1500, peer: NodeId(1) });
-    let mut port = NicPort::new(Limit::Packets(9).bound(line), Rate::from_gbps(8), 32_000);
-    let data = |size: u16| {
-        let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), u32::from(size));
-        p.payload = size - 100;
-        put_on(&mut p, &FalconHeader::default());
-        p
-    };
-    let size = u64::from(data(976).size);
-    for _ in 0..33 {
-        let pkt = bench.pool.insert(data(976));
-        match port.inbound(pkt, &mut bench.ctx()) {
-            Inbound::Keep => {}
-            Inbound::Drop(pkt, Drop::Queue) => {
-                assert!(port.backlog().bytes + size > 32_000);
-                bench.pool.free(pkt);
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-    let held = port.backlog().packets;
-    assert_eq!(held, 32_000 / size);
-    for nth in 1..=held {
-        assert_eq!(bench.timer, Time::from_ns(nth * size));
-        bench.now = bench.timer;
-        port.on_timer(&mut bench.ctx());
-        let Some(Action::Back(_, pkt)) = bench.actions.pop_front() else { panic!("it goes on") };
-        let said = bench.pool.take(pkt).header::<FalconHeader>().expect("a header");
-        let left = (held - nth) * size;
-        assert_eq!((u64::from(said.waited), u64::from(said.level)), (nth * size, left * 32 / 32_000));
-    }
-    assert_eq!((bench.timer, port.backlog().packets), (Time::MAX, 0));
+fn an_ack_says_how_long_its_packet_waited_and_what_waits_behind_it() {
+    let mut data = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000);
+    put_on(&mut data, &FalconHeader { entropy: 77, sent: 5, ..FalconHeader::default() });
+    let mut headers = data.headers().to_vec();
+    stamp(&mut headers, &Received { waited: Time::from_us(3), held: 20_000, buffer: 32_000 });
+    let mut ack = Packet::new(FlowId(0), NodeId(1), NodeId(0), 40);
+    reflect(Seen { headers: &headers, ..Seen::of(&data) }, &mut ack);
+    let said: FalconHeader = ack.header().expect("a header");
+    assert_eq!((said.entropy, said.sent, said.waited, said.level, said.returns), (77, 5, 3000, 20, true));
 }

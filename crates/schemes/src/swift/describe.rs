@@ -1,6 +1,7 @@
 //! Description of Swift: title, costs, gauges.
 
 use super::SwiftParams;
+use super::header::SIZE;
 use crate::Catalogue;
 use crate::describe::{Description, Gauge, Unit};
 use crate::transport::{build, unread};
@@ -20,7 +21,13 @@ fn swift() -> Description {
         // It alone moves the window, and paces below a packet.
         unread: unread::OWN_WINDOW,
         hosts: "Swift",
-        flows: vec![Gauge::new("target_s", Unit::Seconds, "Target RTT")],
+        costs: vec![format!("with `endpoint_target` {SIZE} B on data and ACKs")],
+        flows: vec![
+            Gauge::new("target_s", Unit::Seconds, "Target RTT, or of the fabric's part"),
+            Gauge::count("fcwnd_packets", "Window for the fabric"),
+            Gauge::count("ecwnd_packets", "Window for the hosts"),
+            Gauge::new("endpoint_delay_s", Unit::Seconds, "Smoothed delay at the hosts"),
+        ],
         ..Description::default()
     }
 }

@@ -9,9 +9,11 @@ pub(crate) struct Path {
     pub beta: f64,
     /// max_mdf.
     pub most_decrease: f64,
-    /// The target without flow scaling: base_target + #hops·ħ.
+    /// The target without flow scaling: base_target + #hops·ħ, or the endpoint's.
     pub target: f64,
     pub scaling: Scaling,
+    /// max_cwnd: "a guard for the non-bottlenecked cwnd" (§3.3, footnote 3).
+    pub most: f64,
 }
 
 /// §3.5: how much more the target is where windows are small.
@@ -26,12 +28,20 @@ pub(crate) struct Scaling {
 }
 
 impl Scaling {
+    /// None: only the fabric's target is scaled (§3.5).
+    pub const NONE: Scaling = Scaling { range: 0.0, least: 0.1, most: 100.0 };
+
     /// max(0, min(α/√cwnd + β, fs_range)): α = fs_range/(1/√fs_min_cwnd − 1/√fs_max_cwnd), β = −α/√fs_max_cwnd.
     pub fn delay(&self, cwnd: f64) -> f64 {
         let alpha = self.range / (1.0 / self.least.sqrt() - 1.0 / self.most.sqrt());
         let beta = -alpha / self.most.sqrt();
         (alpha / cwnd.sqrt() + beta).min(self.range).max(0.0)
     }
+}
+
+/// §3.3: the endpoint's delay is smoothed, the fabric's is not. The first sample is taken as it is (RFC 6298, (2.2)); ours.
+pub(crate) fn smoothed(before: Option<f64>, sample: f64, gain: f64) -> f64 {
+    before.map_or(sample, |before| before + gain * (sample - before))
 }
 
 /// A flow's window.
@@ -75,7 +85,7 @@ impl State {
         self.timeouts = 0;
         let target = self.target(path);
         if delay < target {
-            self.cwnd += path.increase * packets / self.cwnd.max(1.0);
+            self.cwnd = (self.cwnd + path.increase * packets / self.cwnd.max(1.0)).min(path.most);
         } else if self.can_decrease(now, rtt) {
             let factor = 1.0 - path.beta * (delay - target) / delay;
             self.decrease(factor.max(1.0 - path.most_decrease), now);

@@ -1,12 +1,13 @@
-//! Swift (Kumar et al., SIGCOMM 2020): a window that keeps the round-trip time at a target.
+//! Swift (Kumar et al., SIGCOMM 2020): windows that keep the fabric's delay, and the hosts', at a target.
 //!
 //! Implemented and omitted parts: `docs/schemes/swift.md`. Map from sections and equations to files: `README.md`.
 //! Files: `params.rs` (parameters), `equations.rs` (algorithm 1 and the target),
-//! `controller.rs` (callbacks).
+//! `header.rs` (what ACKs say of the receiver's host), `controller.rs` (callbacks).
 
 mod controller;
 mod describe;
 pub(crate) mod equations;
+mod header;
 mod params;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,16 @@
 //! Parameters of Swift, each with the origin of its default.
 
+use std::sync::Arc;
+
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::controller::Swift;
+use super::header;
 use crate::params::{require, share};
-use crate::transport::cc::{ControllerConfig, ControllerTraits};
+use crate::transport::cc::{AssistedConfig, AssistedTraits, ControllerTraits};
 use crate::transport::params::DelayedAck;
 use crate::transport::{TcpParams, TcpTable};
 
@@ -37,6 +40,24 @@ pub struct SwiftParams {
     /// max_mdf: maximum decrease at once (htsim's).
     #[serde(deserialize_with = "share")]
     pub max_mdf: f64,
+    /// endpoint-delay-target: that of the window for the hosts' delay (§3.3), whose sum with the fabric's is the round trip.
+    /// Unset: one window, for all of the round trip (Swift-v0 of §5.4, where it is 100 us).
+    pub endpoint_target: Option<Time>,
+    /// Weight of a new sample in the endpoint's delay, which §3.3 smooths without a number: RFC 6298's.
+    pub endpoint_gain: f64,
+    /// max_cwnd: maximum of each window, in packets. Unset: none, or with two windows 256, Falcon's in Google's simulator.
+    pub max_cwnd: Option<f64>,
+}
+
+/// `max_fcwnd` and `max_ncwnd` of isekai.
+const MOST_OF_TWO: f64 = 256.0;
+
+impl SwiftParams {
+    /// max_cwnd.
+    pub(super) fn max_cwnd(&self) -> f64 {
+        let unset = if self.endpoint_target.is_some() { MOST_OF_TWO } else { f64::INFINITY };
+        self.max_cwnd.unwrap_or(unset)
+    }
 }
 
 impl Default for SwiftParams {
@@ -50,6 +71,9 @@ impl Default for SwiftParams {
             ai: 1.0,
             beta: 0.8,
             max_mdf: 0.5,
+            endpoint_target: None,
+            endpoint_gain: 0.125,
+            max_cwnd: None,
         }
     }
 }
@@ -63,20 +87,28 @@ impl TcpTable for SwiftParams {
         require(self.ai > 0.0 && self.ai.is_finite(), "ai", "a positive number")?;
         require(self.beta > 0.0 && self.beta <= 1.0, "beta", "above 0 and at most 1")?;
         require(self.max_mdf > 0.0 && self.max_mdf < 1.0, "max_mdf", "above 0 and below 1")?;
-        Ok((self.tcp, SwiftConfig(self)))
+        require(self.endpoint_target.is_none_or(|t| !t.is_zero()), "endpoint_target", "above zero")?;
+        require(self.endpoint_gain > 0.0 && self.endpoint_gain <= 1.0, "endpoint_gain", "above 0 and at most 1")?;
+        require(self.max_cwnd.is_none_or(|most| (1.0..=1e6).contains(&most)), "max_cwnd", "from 1 to 1000000")?;
+        Ok((self.tcp, SwiftConfig(Arc::new(self))))
     }
 }
 
 /// Builds [`Swift`].
-#[derive(Debug, Clone, Copy)]
-pub struct SwiftConfig(SwiftParams);
+#[derive(Debug, Clone)]
+pub struct SwiftConfig(Arc<SwiftParams>);
 
-impl ControllerConfig for SwiftConfig {
+impl AssistedConfig for SwiftConfig {
     type Controller = Swift;
     fn build(&self, _tcp: &TcpParams, _mss: u32, _flow: &FlowSpec) -> Swift {
-        Swift::new(self.0)
+        Swift::new(Arc::clone(&self.0))
     }
-    fn traits(&self) -> ControllerTraits {
-        ControllerTraits { paced: true, ..ControllerTraits::default() }
+    fn traits(&self) -> AssistedTraits {
+        let controller = ControllerTraits { paced: true, ..ControllerTraits::default() };
+        let alone = AssistedTraits { controller, ..AssistedTraits::default() };
+        if self.0.endpoint_target.is_none() {
+            return alone;
+        }
+        AssistedTraits { header: header::SIZE, reflect: Some(header::reflect), stamp: Some(header::stamp), ..alone }
     }
 }

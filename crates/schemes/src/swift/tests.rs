@@ -1,8 +1,13 @@
 //! Algorithm 1 and the target by hand, and with anything as delay.
 
+use midpath_core::packet::{FlowId, Header, NodeId, Packet, body_of};
+use midpath_core::roles::Received;
+use midpath_core::units::Time;
 use proptest::prelude::*;
 
-use super::equations::{LEAST_WINDOW, Path, Scaling, State};
+use super::equations::{LEAST_WINDOW, Path, Scaling, State, smoothed};
+use super::header::{SwiftHeader, reflect, stamp};
+use crate::transport::cc::Seen;
 
 /// Microseconds in place of seconds: a target of 50, and up to 100 more.
 const PATH: Path = Path {
@@ -11,6 +16,7 @@ const PATH: Path = Path {
     most_decrease: 0.5,
     target: 50.0,
     scaling: Scaling { range: 100.0, least: 0.1, most: 100.0 },
+    most: f64::INFINITY,
 };
 
 fn close(found: f64, by_hand: f64) {
@@ -66,6 +72,49 @@ fn a_loss_halves_it_once_in_a_round_trip_and_five_timeouts_leave_the_least() {
     close(state.cwnd, (1.0 + LEAST_WINDOW) / 2.0);
 }
 
+/// §3.3, footnote 3.
+#[test]
+fn a_window_that_is_not_the_bottleneck_grows_to_its_most() {
+    let (path, mut state) = (Path { most: 12.5, ..PATH }, State::new(10.0));
+    (0..100).for_each(|i| state.acknowledge(&path, 10.0, 1.0, f64::from(i), 50.0));
+    assert_eq!(state.cwnd, 12.5);
+}
+
+/// §3.3: the endpoint's delay is smoothed, and its target is not scaled.
+#[test]
+fn the_endpoint_s_delay_moves_by_its_gain_and_its_target_stays() {
+    let mut delay = None;
+    for (sample, by_hand) in [(80.0, 80.0), (160.0, 90.0), (160.0, 98.75), (0.0, 86.40625)] {
+        let now = smoothed(delay, sample, 0.125);
+        close(now, by_hand);
+        delay = Some(now);
+    }
+    let endpoint = Path { target: 100.0, scaling: Scaling::NONE, ..PATH };
+    assert_eq!([0.01, 1.0, 1000.0].map(|cwnd| State::new(cwnd).target(&endpoint)), [100.0; 3]);
+}
+
+/// What data carry, the receiver's note, and the ACK. Hosts that take packets at once note nothing.
+#[test]
+fn an_ack_says_how_long_its_packet_waited() {
+    let said = |waited: Option<Time>| {
+        let mut data = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000);
+        data.set_header(&SwiftHeader::default());
+        let mut headers = data.headers().to_vec();
+        if let Some(waited) = waited {
+            stamp(&mut headers, &Received { waited, held: 0, buffer: 1 });
+        }
+        let mut ack = Packet::new(FlowId(0), NodeId(1), NodeId(0), 40);
+        reflect(Seen { headers: &headers, ..Seen::of(&data) }, &mut ack);
+        ack.header::<SwiftHeader>().expect("a header").remote
+    };
+    assert_eq!(said(None), Some(0));
+    assert_eq!(said(Some(Time::from_us(17))), Some(17_000));
+    assert_eq!(said(Some(Time::from_ms(10_000))), Some(u32::MAX - 1));
+    let mut ack = Packet::new(FlowId(0), NodeId(1), NodeId(0), 40);
+    reflect(Seen::of(&Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000)), &mut ack);
+    assert!(!ack.has_headers());
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Ack(f64, f64),
@@ -74,6 +123,13 @@ enum Event {
 }
 
 proptest! {
+    #[test]
+    fn a_header_comes_back(remote in prop::option::of(0..u32::MAX)) {
+        let body = body_of(&SwiftHeader { remote });
+        prop_assert_eq!(SwiftHeader::get(&body), Some(SwiftHeader { remote }));
+        prop_assert_eq!(SwiftHeader::get(&body[1..]), None);
+    }
+
     #[test]
     fn the_window_is_a_number_within_its_bounds(events in prop::collection::vec(prop_oneof![
         6 => (1.0f64..1e6, 0.0f64..50.0).prop_map(|(delay, packets)| Event::Ack(delay, packets)),

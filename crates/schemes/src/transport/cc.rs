@@ -13,7 +13,9 @@ use midpath_core::rng::Stream;
 use midpath_core::roles::FlowSpec;
 use midpath_core::units::{Rate, Time};
 
-pub use assisted::{ASK_INTERVAL, Acknowledged, AssistedConfig, AssistedTraits, NetworkAssisted, Reflect, Seen, View};
+pub use assisted::{
+    ASK_INTERVAL, Acknowledged, AssistedConfig, AssistedTraits, NetworkAssisted, Reflect, Seen, Stamp, View,
+};
 pub use sample::{Lost, Sample};
 pub use window::Window;
 

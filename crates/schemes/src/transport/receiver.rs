@@ -350,7 +350,7 @@ impl Receiver {
             self.ends.remember(packet, ctx.now);
         }
         if self.settings.reflect.is_some() {
-            self.see_header(packet);
+            self.see_header(packet, ctx.received);
         }
         self.acknowledge(ctx);
     }
@@ -480,7 +480,7 @@ impl Endpoint for Receiver {
         }
         self.take_room(ctx);
         if self.settings.reflect.is_some() && (packet.payload > 0 || packet.flags.has(Flags::SYN)) {
-            self.see_header(packet);
+            self.see_header(packet, ctx.received);
         }
         if packet.flags.has(Flags::SYN) {
             if !packet.flags.has(Flags::ACK) {

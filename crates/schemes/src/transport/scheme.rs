@@ -58,6 +58,7 @@ impl<K: AssistedConfig> Tcp<K> {
             initial_window: window.unwrap_or(tcp.initial_window),
             header: traits.header,
             reflect: traits.reflect,
+            stamp: traits.stamp,
             reflect_apart: traits.reflect_apart,
             asks_and_answers: traits.asks_and_answers,
             acknowledged: traits.acknowledged,

@@ -1,6 +1,6 @@
 //! What the two ends of a TCP share.
 
-use super::cc::{Acknowledged, Codepoints, Echo, Reflect};
+use super::cc::{Acknowledged, Codepoints, Echo, Reflect, Stamp};
 use super::ecn::EcnMode;
 use super::params::{LossDetection, TcpParams};
 
@@ -21,6 +21,8 @@ pub struct Settings {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// How they say in it what the packet met at their host.
+    pub stamp: Option<Stamp>,
     /// The same where ACKs go apart from data.
     pub reflect_apart: Option<Reflect>,
     /// Whether that header asks and answers at once.

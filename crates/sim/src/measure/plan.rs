@@ -35,6 +35,11 @@ impl Setup {
                 let rate = self.topology.links()[hop.link].rate_from(hop.node).as_f64();
                 *load.entry((hop.node, hop.port)).or_default() += bytes / rate;
             }
+            if self.hosts.contains_key(&dst) {
+                // What waits for the host is shown at its first port.
+                let rate = self.topology.links()[self.topology.ports(dst)[0].link as usize].rate_from(dst).as_f64();
+                *load.entry((dst, 0)).or_default() += bytes / rate;
+            }
             for (node, port, rate) in self.tunnels_on(src, dst, i as u32) {
                 *load.entry((node, port)).or_default() += bytes / rate.as_f64();
             }

@@ -8,7 +8,7 @@ use midpath_topo::spec::TopologySpec;
 use midpath_traffic::{ClientSpec, ExplicitFlow, JobSpec, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{DeploySpec, FaultSpec, PfcSpec, QueueTable, TraceSpec, VarySpec};
+use super::{DeploySpec, FaultSpec, HostSpec, PfcSpec, QueueTable, TraceSpec, VarySpec};
 
 /// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what
 /// is measured.
@@ -62,6 +62,9 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["12 us"]))]
     pub host_jitter: Option<Time>,
+    /// Hosts that take time to take in what arrives; default none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<HostSpec>,
     /// Lossless classes by priority-based flow control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pfc: Option<PfcSpec>,

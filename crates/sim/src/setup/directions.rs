@@ -25,6 +25,7 @@ impl Setup {
     /// Both directions of every link, in the order of the topology's links, that from `a` first.
     pub fn directions(&self) -> Result<Vec<Direction>, SpecError> {
         self.refuse_pfc()?;
+        self.refuse_hosts()?;
         // As in the simulator, whose links these are.
         let run = Terms { rtt: self.rtt, pulled: false };
         let mut events = self.events();

@@ -29,6 +29,7 @@ mod fcp_multicast;
 mod fcp_network;
 mod frames;
 mod gcc;
+mod hosts;
 mod hpcc;
 mod impairments;
 mod inrpp;

@@ -2,7 +2,7 @@
 //! of the host, networks that store.
 
 use midpath_core::packet::{Flags, Header, Packet, header_among};
-use midpath_core::roles::{EndpointCtx, FlowSpec};
+use midpath_core::roles::{EndpointCtx, FlowSpec, Received};
 use midpath_core::units::Time;
 
 use super::{CongestionController, ControllerConfig, ControllerTraits, Window};
@@ -120,6 +120,9 @@ impl<'a> Seen<'a> {
 /// an acknowledgement. With [`AssistedTraits::asks_and_answers`] that may have a header which asks itself.
 pub type Reflect = fn(seen: Seen<'_>, ack: &mut Packet);
 
+/// Writes into the headers that a receiver keeps for its ACK how the packet was received, on a host that takes its time.
+pub type Stamp = fn(headers: &mut [u8], received: &Received);
+
 /// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
 pub type Acknowledged = fn(ack: &Packet, ctx: &mut EndpointCtx<'_>);
 
@@ -153,6 +156,8 @@ pub struct AssistedTraits {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// How they say in it what the packet met at their host.
+    pub stamp: Option<Stamp>,
     /// Whether one header asks for its own direction and answers for the other, so that data bring acknowledgements where
     /// they go both ways. To answer twice must be the same as once. Else ACKs go apart from data, and a SYN-ACK asks as a
     /// SYN does: an ACK behind it is the answer.

@@ -36,7 +36,7 @@ impl Receiver {
     /// The other half has opened the connection, by this SYN-ACK.
     pub(in crate::transport) fn join(&mut self, by: &Packet, ends: &Ends, (agreed, marked): (Agreed, bool)) {
         if self.settings.reflect.is_some() {
-            self.see_header(by);
+            self.see_header(by, None);
         }
         self.ends = *ends;
         self.state = State::Established;

@@ -1,7 +1,7 @@
 //! What a receiver says: ACKs, SACK blocks, echoes of congestion marks.
 
 use midpath_core::packet::{Ecn, Flags, MAX_SACK, Packet, SackBlock, comes_after};
-use midpath_core::roles::EndpointCtx;
+use midpath_core::roles::{EndpointCtx, Received};
 use midpath_core::units::Time;
 
 use super::{RECENT, Receiver, State};
@@ -150,12 +150,15 @@ impl Receiver {
     }
 
     /// Remembers the headers of a packet, for the acknowledgement of it.
-    pub(in crate::transport) fn see_header(&mut self, packet: &Packet) {
+    pub(in crate::transport) fn see_header(&mut self, packet: &Packet, received: Option<&Received>) {
         let Seen { syn, hops, headers } = Seen::of(packet);
         (self.seen_syn, self.seen_hops) = (syn, hops);
         match &mut self.seen {
             Some(seen) if seen.len() == headers.len() => seen.copy_from_slice(headers),
             seen => *seen = Some(headers.into()),
+        }
+        if let (Some(stamp), Some(received), Some(headers)) = (self.settings.stamp, received, &mut self.seen) {
+            stamp(headers, received);
         }
     }
 

@@ -1,0 +1,52 @@
+//! Hosts that take time to take in what arrives: the rows of `[[host]]`, resolved.
+
+use std::collections::BTreeMap;
+
+use midpath_core::node::Host;
+use midpath_core::spec::SpecError;
+use midpath_topo::Topology;
+
+use super::Setup;
+use super::deploy::select;
+use crate::scenario::HostSpec;
+
+/// What each host that a row matches is like, by node.
+pub(super) fn hosts(rows: &[HostSpec], topology: &Topology) -> Result<BTreeMap<usize, Host>, SpecError> {
+    let mut found = BTreeMap::new();
+    for (i, row) in rows.iter().enumerate() {
+        let under = |e: SpecError| e.under(&format!("host[{i}]"));
+        for n in matching(row, topology).map_err(under)? {
+            let mtus = topology.ports(n).iter().map(|port| topology.links()[port.link as usize].mtu);
+            found.insert(n, row.host(mtus.max().unwrap_or_default()).map_err(under)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The hosts that a row names. A router takes in nothing.
+fn matching(row: &HostSpec, topology: &Topology) -> Result<Vec<usize>, SpecError> {
+    let mut all = Vec::new();
+    for (i, selector) in row.nodes.iter().enumerate() {
+        let found = select(selector, topology);
+        let hosts = found.iter().copied().filter(|n| topology.is_host(*n));
+        let before = all.len();
+        all.extend(hosts);
+        if all.len() == before {
+            let what = if found.is_empty() { "no node, and no class of nodes, is called" } else { "no host is among" };
+            let message = format!("{what} `{selector}`; name hosts, such as \"hosts\" or \"d*\"");
+            return Err(SpecError::new(format!("nodes[{i}]"), message));
+        }
+    }
+    if row.nodes.is_empty() {
+        all.extend(topology.hosts());
+    }
+    Ok(all)
+}
+
+impl Setup {
+    /// Refuses `[[host]]` outside the simulator: there the hosts are what they are.
+    pub fn refuse_hosts(&self) -> Result<(), SpecError> {
+        let message = "is supported in the simulator only: elsewhere hosts take the time that they take";
+        if self.hosts.is_empty() { Ok(()) } else { Err(SpecError::new("host", message)) }
+    }
+}
