@@ -221,10 +221,9 @@ pub struct Sender<C> {
     paused: bool,
     /// Headers alone that have been sent to ask since the last answer.
     asking: u8,
-    /// What we expect of the peer: 0, or 1 after its FIN.
-    peer_next: u8,
     ecn: EcnState,
     probes: Probes,
+    tally: Tally,
     settings: Arc<Settings>,
     /// SND.NXT as an offset, as all that follows: the first byte not yet sent.
     nxt: u64,
@@ -245,7 +244,6 @@ pub struct Sender<C> {
     extras: LazyBox<Extras>,
     /// With pacing.
     pace: LazyBox<Pace>,
-    tally: Tally,
     /// When data, or the SYN, were last sent, and when the window was last needed (RFC 7661, §4.3).
     sent_at: Time,
     validated_at: Time,
@@ -281,7 +279,6 @@ impl<C: NetworkAssisted> Sender<C> {
             probes: Probes::new(settings.rack_tlp()),
             probe_at: Time::MAX,
             ecn: EcnState::default(),
-            peer_next: 0,
             limited: false,
             rto_at: Time::MAX,
             pace: LazyBox::default(),
@@ -340,6 +337,12 @@ impl<C: NetworkAssisted> Sender<C> {
             self.window
         );
         debug_assert!(!self.pacing || self.settings.tcp.pacing, "who doesn't pace waits for no pace");
+    }
+
+    /// What we expect of the peer: 0, or 1 after its FIN.
+    #[inline]
+    fn peer_next(&self) -> u64 {
+        u64::from(self.state == State::TimeWait)
     }
 
     /// The flow has stopped, or has no need to.

@@ -128,7 +128,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// guesses numbers should have to guess both (RFC 5961, §5).
     #[inline]
     fn is_in_turn(&self, packet: &Packet) -> bool {
-        packet.seq.wrapping_sub(self.ends.peer.wire(self.peer_next.into())) <= 1
+        packet.seq.wrapping_sub(self.ends.peer.wire(self.peer_next())) <= 1
     }
 
     /// Answers a segment out of turn, which may be a keep-alive (RFC 9293, §3.10.7.4), but not each

@@ -131,7 +131,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn numbered(&self, payload: u64, from: u64, ctx: &EndpointCtx<'_>) -> Packet {
         let mut p = self.ends.packet(payload as u32, ctx);
-        (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next.into()));
+        (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next()));
         p
     }
 
@@ -165,7 +165,6 @@ impl<C: NetworkAssisted> Sender<C> {
             // of four minutes: a flow's ports are its own, so no other connection comes after it.
             // Just long enough to answer one repeat of the peer's FIN.
             self.state = State::TimeWait;
-            self.peer_next = 1;
             self.ends.remember(packet, ctx.now);
             self.rto_at = ctx.now.saturating_add(self.linger());
             self.acknowledge(ctx);
@@ -243,7 +242,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let believed = match self.state {
             // RFC 9293, §3.10.7.3: one that acknowledges the SYN refuses the connection.
             State::SynSent => packet.flags.has(Flags::ACK) && packet.ack == self.ends.own.wire(0),
-            _ => packet.seq == self.ends.peer.wire(self.peer_next.into()),
+            _ => packet.seq == self.ends.peer.wire(self.peer_next()),
         };
         if packet.kind == Kind::Segment && believed {
             ctx.ended(if self.state == State::SynSent { Ended::Refused } else { Ended::Reset });

@@ -177,11 +177,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// arrived.
     pub(super) fn note_arrivals(&mut self, packet: &Packet, (ack, before): (u64, u64), arrived: &[Arrived], now: Time) {
         let Some(overtaken) = self.extras.overtaken_mut() else { return };
+        let base = self.tally.rtt_min;
         for Arrived { sent, .. } in arrived {
             // Karn's algorithm, unless the timestamp says that the repeat has arrived.
             let acked = sent.end() <= ack;
             let sure = !sent.again() || acked && self.ends.echoes(packet, sent.at);
-            if sure || !acked && now.saturating_sub(sent.at) >= self.tally.rtt_min {
+            if sure || !acked && now.saturating_sub(sent.at) >= base {
                 overtaken.arrived(sent.at, sent.end(), sure);
             }
         }
