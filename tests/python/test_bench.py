@@ -402,6 +402,7 @@ def test_a_worse_row_ends_the_command_with_1(tmp_path, monkeypatch, capsys):
     assert ended.value.exit_code == 1
     assert "worse than HEAD by 2 % or more: chain-8" in said.err
     assert "1.100" in said.out
+    assert said.err.index("1.100") < said.err.index("worse than"), "each row is told when it ends"
 
 
 def test_the_page_of_goals_is_of_its_data():

@@ -3,8 +3,9 @@
 use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
 
-/// A part of the [`FlowReport`], in half of its bytes: each flow keeps one.
+/// A part of the [`FlowReport`], in half of its bytes: each flow keeps one. Packed, for it stands beside others of 32 bits.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(Rust, packed(4))]
 pub struct Tally {
     /// Packets sent that carry payload, or ask for some, repeats included.
     pub sent: u64,
@@ -15,6 +16,8 @@ pub struct Tally {
     rtt_sum_high: u32,
     rtt_count: u64,
 }
+
+const _: () = assert!(size_of::<Tally>() == 44);
 
 impl Tally {
     /// Counts a round trip.

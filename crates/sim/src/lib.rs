@@ -19,6 +19,7 @@ pub mod setup;
 
 pub use check::{Checked, check, check_file};
 pub use measure::columns;
+pub use memory::PER_ACTIVE_FLOW;
 pub use output::{Column, RunOutput, Table};
 pub use run::{Listener, PIECE, Phase, Progress, RunOptions, prepare, run_in_pieces, run_text, run_with, wall_clock};
 pub use scenario::{ScenarioError, schema, schema_of};

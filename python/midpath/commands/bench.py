@@ -114,6 +114,9 @@ def _beside(rev: str, chosen: Sequence[Bench], repeat: int, only_instructions: b
                 found.append(beside.beside(row, sides, repeat, only_instructions=only_instructions))
             except NotMeasuredError as error:
                 typer.echo(f"{row.id} not measured: {error}", err=True)
+                continue
+            # Rows take minutes: each is told when it ends, the table comes last.
+            typer.echo("  ".join(_beside_cells(found[-1])).rstrip(), err=True)
     if json:
         print_json([one.to_json() for one in found])
     else:
@@ -126,22 +129,23 @@ def _beside(rev: str, chosen: Sequence[Bench], repeat: int, only_instructions: b
 
 def print_beside(rev: str, found: Sequence[Beside]) -> None:
     """One row per benchmark: what it needs here over what it needs there."""
-
-    def ratio(one: Estimate | None) -> str:
-        return NONE if one is None else f"{one.mean:.3f}" + (f" ± {one.ci95:.3f}" if one.ci95 is not None else "")
-
     heads = ["Benchmark", "Instr./hop", f"at {rev}", "instructions, ratio", "CPU time, ratio", ""]
-    rows = [
-        [
-            one.id,
-            *([digits(count) for count in one.counted] if one.counted else [NONE, NONE]),
-            ratio(one.instructions),
-            ratio(one.cpu),
-            "worse" if one.is_worse else "",
-        ]
-        for one in found
+    print_table(heads, [_beside_cells(one) for one in found])
+
+
+def _beside_cells(one: Beside) -> list[str]:
+    def ratio(found: Estimate | None) -> str:
+        return (
+            NONE if found is None else f"{found.mean:.3f}" + (f" ± {found.ci95:.3f}" if found.ci95 is not None else "")
+        )
+
+    return [
+        one.id,
+        *([digits(count) for count in one.counted] if one.counted else [NONE, NONE]),
+        ratio(one.instructions),
+        ratio(one.cpu),
+        "worse" if one.is_worse else "",
     ]
-    print_table(heads, rows)
 
 
 def _plot(only: str | None, out: Path, quick: bool, repeat: int, json: bool) -> None:

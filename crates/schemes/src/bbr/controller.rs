@@ -65,7 +65,7 @@ pub struct Bbr {
     pub(super) max_bw: f64,
     pub(super) max_bw_filter: MaxFilter,
     /// Not the draft's: see `expiry.rs`.
-    pub(super) expiry: Option<Expiry>,
+    pub(super) expiry: Option<Box<Expiry>>,
     pub(super) cycle_count: u64,
     pub(super) bw: f64,
     pub(super) bw_shortterm: f64,

@@ -42,7 +42,7 @@ impl Expiry {
 impl Bbr {
     /// Whether a sample of a packet with this P.delivered is older than what `max_bw` has forgotten.
     pub(super) fn is_expired(&self, prior: u64) -> bool {
-        self.expiry.is_some_and(|expiry| prior < expiry.forgotten_at)
+        self.expiry.as_ref().is_some_and(|expiry| prior < expiry.forgotten_at)
     }
 
     /// Forgets `max_bw` where the path has delivered less than half of it for long enough.

@@ -5,7 +5,6 @@ use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
 use super::controller::Bbr;
-use super::expiry::Expiry;
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::{TcpParams, TcpTable};
 
@@ -43,7 +42,7 @@ impl ControllerConfig for BbrConfig {
     type Controller = Bbr;
     fn build(&self, _tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Bbr {
         let mut bbr = Bbr::new(mss.into(), self.quantum);
-        bbr.expiry = self.expire_max_bw.then(Expiry::default);
+        bbr.expiry = self.expire_max_bw.then(Box::default);
         bbr
     }
     fn traits(&self) -> ControllerTraits {

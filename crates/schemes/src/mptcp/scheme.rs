@@ -22,7 +22,7 @@ struct Mptcp {
 }
 
 impl Mptcp {
-    fn new(name: &str, params: MptcpParams, subflows: Arc<Subflows>) -> Mptcp {
+    fn new(name: &str, params: Arc<MptcpParams>, subflows: Arc<Subflows>) -> Mptcp {
         let ends = Ends { params, subflows, addresses: Arc::default() };
         Mptcp { name: name.to_owned(), ends: Arc::new(ends) }
     }
@@ -34,7 +34,7 @@ impl Scheme for Mptcp {
     }
     /// Nothing has a name in its parameters; but what it knows of the network is this run's.
     fn bind(&self, _names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
-        Ok(Some(Arc::new(Mptcp::new(&self.name, self.ends.params, self.ends.subflows.clone()))))
+        Ok(Some(Arc::new(Mptcp::new(&self.name, self.ends.params.clone(), self.ends.subflows.clone()))))
     }
     fn transport(&self) -> Option<Arc<dyn Transport>> {
         Some(self.ends.clone())
@@ -46,7 +46,7 @@ impl Scheme for Mptcp {
 
 /// What carries MPTCP's flows.
 struct Ends {
-    params: MptcpParams,
+    params: Arc<MptcpParams>,
     subflows: Arc<Subflows>,
     addresses: Arc<Addresses>,
 }
@@ -59,7 +59,7 @@ impl Transport for Ends {
         self.subflows.ceiling(rtt)
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        Box::new(Connection::new(flow, &self.params, self.subflows.clone(), self.addresses.clone()))
+        Box::new(Connection::new(flow, self.params.clone(), self.subflows.clone(), self.addresses.clone()))
     }
     fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
         // RFC 8684, §3.2: a join of a connection that isn't there is refused, as is (for we don't
@@ -95,5 +95,5 @@ pub fn build(name: &str, params: MptcpParams) -> crate::Built {
     params.check()?;
     params.tcp.check()?;
     let subflows = Arc::new(Tcp::new(name, params.tcp, CoupledConfig(params.coupling))?);
-    Ok(Arc::new(Mptcp::new(name, params, subflows)))
+    Ok(Arc::new(Mptcp::new(name, Arc::new(params), subflows)))
 }

@@ -30,14 +30,14 @@ pub use subflow::{GAUGES as SUBFLOW_GAUGES, Subflow};
 /// The active end of a connection.
 pub struct Connection {
     flow: FlowSpec,
-    params: MptcpParams,
+    params: Arc<MptcpParams>,
     scheme: Arc<Subflows>,
     network: Arc<Addresses>,
     first: Pair,
     /// In the order in which they were opened; the dead stay until routes change.
     subflows: Vec<Subflow>,
     /// What those have done that are gone, and data that they had and that others are to carry.
-    gone: FlowReport,
+    gone: Option<Box<FlowReport>>,
     orphaned: RangeSet,
     data: Outgoing,
     /// This end's key, drawn when the flow starts.
@@ -62,19 +62,19 @@ impl Connection {
     /// A connection whose first subflow goes where this network says.
     pub(super) fn new(
         flow: &FlowSpec,
-        params: &MptcpParams,
+        params: Arc<MptcpParams>,
         scheme: Arc<Subflows>,
         network: Arc<Addresses>,
     ) -> Connection {
         let first = network.first_pair(flow.id, flow.src, flow.dst);
         Connection {
             flow: *flow,
-            params: *params,
+            params,
             scheme,
             network,
             first,
             subflows: Vec::with_capacity(1),
-            gone: FlowReport::default(),
+            gone: None,
             orphaned: RangeSet::new(),
             data: Outgoing::new(flow.size.map(|s| s.0)),
             own: None,
@@ -251,7 +251,7 @@ impl Endpoint for Connection {
     }
 
     fn report(&self) -> FlowReport {
-        let mut all = self.gone;
+        let mut all = self.gone.as_deref().copied().unwrap_or_default();
         for (i, s) in self.subflows.iter().enumerate() {
             let own = s.tcp.report();
             let cwnd = all.cwnd + if s.is_alive() { own.cwnd } else { 0 };

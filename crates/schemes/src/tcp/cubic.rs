@@ -1,5 +1,7 @@
 //! CUBIC: RFC 9438.
 
+use std::sync::Arc;
+
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
@@ -10,6 +12,7 @@ use crate::params::{require, share};
 use crate::transport::TcpTable;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, NetworkAssisted, Pause, Window};
 use crate::transport::growth::Growth;
+use crate::transport::lazy_box::{Initial, LazyBox};
 use crate::transport::params::{HyStartRule, TcpParams};
 
 /// The parameters of `cubic`.
@@ -42,19 +45,23 @@ impl TcpTable for CubicParams {
     fn split(self) -> Result<(TcpParams, CubicConfig), SpecError> {
         require(self.c.is_finite() && self.c > 0.0, "c", "a positive number")?;
         require(self.beta > 0.0 && self.beta < 1.0, "beta", "above 0 and below 1")?;
-        let config = CubicConfig {
+        let constants = Constants {
             c: self.c,
             beta: self.beta,
             fast_convergence: self.fast_convergence,
             tcp_friendly: self.tcp_friendly,
         };
-        Ok((self.tcp, config))
+        Ok((self.tcp, CubicConfig(Arc::new(constants))))
     }
 }
 
 /// Builds [`Cubic`].
-#[derive(Debug, Clone, Copy)]
-pub struct CubicConfig {
+#[derive(Debug, Clone)]
+pub struct CubicConfig(Arc<Constants>);
+
+/// What all flows share.
+#[derive(Debug)]
+struct Constants {
     c: f64,
     beta: f64,
     fast_convergence: bool,
@@ -65,18 +72,10 @@ impl ControllerConfig for CubicConfig {
     type Controller = Cubic;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Cubic {
         Cubic {
-            config: *self,
+            constants: self.0.clone(),
             // §4.10: CUBIC SHOULD use HyStart++.
             growth: Growth::new(tcp, mss, HyStartRule::Rfc9406),
-            w_max: 0.0,
-            cwnd_prior: 0.0,
-            w_est: 0.0,
-            k: 0.0,
-            epoch: Time::MAX,
-            seen: Time::ZERO,
-            from_max: false,
-            searching: true,
-            before: None,
+            stage: LazyBox::default(),
         }
     }
 }
@@ -85,12 +84,18 @@ impl ControllerConfig for CubicConfig {
 /// bandwidth is still unknown". A segment for as many at least.
 const SEARCH_PER: f64 = 20.0;
 
-/// Grows as a cubic function of the time since the last congestion event. Windows are in segments,
-/// times in seconds.
+/// Grows as a cubic function of the time since the last congestion event.
 #[derive(Debug, Clone)]
 pub struct Cubic {
-    config: CubicConfig,
+    constants: Arc<Constants>,
     growth: Growth,
+    /// Untouched in the first slow start.
+    stage: LazyBox<Stage>,
+}
+
+/// A stage of congestion avoidance. Windows are in segments, times in seconds.
+#[derive(Debug, Clone)]
+struct Stage {
     /// W_max: the window before the last reduction, lowered by fast convergence.
     w_max: f64,
     /// The window before the last reduction.
@@ -108,21 +113,35 @@ pub struct Cubic {
     from_max: bool,
     /// No loss has shown a maximum since the start, or since a timeout.
     searching: bool,
-    /// What it was before the last reduction (§4.9).
-    before: Option<Box<Cubic>>,
+    /// What was so before the last reduction (§4.9).
+    before: Option<Box<(Growth, Stage)>>,
 }
 
-impl Cubic {
+impl Initial for Stage {
+    const INITIAL: &'static Stage = &Stage {
+        w_max: 0.0,
+        cwnd_prior: 0.0,
+        w_est: 0.0,
+        k: 0.0,
+        epoch: Time::MAX,
+        seen: Time::ZERO,
+        from_max: false,
+        searching: true,
+        before: None,
+    };
+}
+
+impl Stage {
     /// The window at t, in segments.
-    fn w_cubic(&self, t: f64) -> f64 {
-        equations::w_cubic(self.config.c, t, self.k, self.w_max)
+    fn w_cubic(&self, c: f64, t: f64) -> f64 {
+        equations::w_cubic(c, t, self.k, self.w_max)
     }
 
     /// Begins a stage of congestion avoidance.
-    fn begin(&mut self, window: &Window, now: Time) {
+    fn begin(&mut self, c: f64, window: &Window, now: Time) {
         let cwnd = window.segments();
         if self.from_max && cwnd < self.w_max {
-            self.k = equations::k(self.config.c, self.w_max, cwnd);
+            self.k = equations::k(c, self.w_max, cwnd);
         } else {
             // §4.8 and §4.10: after a timeout, or slow start that ended without loss, K = 0 and
             // W_max = cwnd.
@@ -130,60 +149,63 @@ impl Cubic {
             self.w_max = cwnd;
         }
         self.w_est = cwnd;
-        self.epoch = now;
+        (self.epoch, self.seen) = (now, now);
         self.from_max = false;
     }
 
     /// §4.3, equation 4: W_est grows by alpha * segments_acked / cwnd.
-    fn estimate_reno(&mut self, cwnd: f64, segments: f64) {
-        let beta = self.config.beta;
+    fn estimate_reno(&mut self, beta: f64, cwnd: f64, segments: f64) {
         let alpha = if self.w_est < self.cwnd_prior { equations::alpha_cubic(beta) } else { 1.0 };
         self.w_est = equations::w_est(self.w_est, alpha, segments, cwnd);
     }
+}
 
+impl Cubic {
     /// §4.2 to §4.5: congestion avoidance on `acked` bytes.
     fn avoid(&mut self, window: &mut Window, acked: u64, ack: &Ack) {
-        if self.epoch == Time::MAX {
-            self.begin(window, ack.now);
+        let Constants { c, beta, tcp_friendly, .. } = *self.constants;
+        let stage = &mut *self.stage;
+        if stage.epoch == Time::MAX {
+            stage.begin(c, window, ack.now);
         }
-        let t = ack.now.saturating_sub(self.epoch).as_secs_f64();
-        debug_assert!(self.epoch <= ack.now && self.k >= 0.0 && self.w_est > 0.0, "{self:?}");
+        let t = ack.now.saturating_sub(stage.epoch).as_secs_f64();
+        debug_assert!(stage.epoch <= ack.now && stage.k >= 0.0 && stage.w_est > 0.0, "{stage:?}");
         let cwnd = window.segments();
         let segments = acked as f64 / window.mss as f64;
-        self.estimate_reno(cwnd, segments);
-        let least = if self.searching && self.growth.is_linux() { segments / SEARCH_PER } else { 0.0 };
+        stage.estimate_reno(beta, cwnd, segments);
+        let least = if stage.searching && self.growth.is_linux() { segments / SEARCH_PER } else { 0.0 };
         // §4.3: in the Reno-friendly region cwnd is W_est.
-        if self.config.tcp_friendly && self.w_cubic(t) < self.w_est {
-            return window.grow((self.w_est - cwnd).max(least) * window.mss as f64);
+        if tcp_friendly && stage.w_cubic(c, t) < stage.w_est {
+            return window.grow((stage.w_est - cwnd).max(least) * window.mss as f64);
         }
         // §4.4, §4.5: cwnd += (target - cwnd) / cwnd per segment.
-        let target = equations::target(self.w_cubic(t + ack.srtt.as_secs_f64()), cwnd);
+        let target = equations::target(stage.w_cubic(c, t + ack.srtt.as_secs_f64()), cwnd);
         window.grow(((target - cwnd) / cwnd * segments).max(least) * window.mss as f64);
     }
 
     /// The time since the last ACK does not count.
     fn skip_to(&mut self, now: Time) {
-        if self.epoch < Time::MAX {
-            self.epoch = self.epoch.saturating_add(now.saturating_sub(self.seen)).min(now);
+        let Some(stage) = self.stage.get_mut() else { return };
+        if stage.epoch < Time::MAX {
+            stage.epoch = stage.epoch.saturating_add(now.saturating_sub(stage.seen)).min(now);
         }
-        self.seen = now;
+        stage.seen = now;
     }
 
     /// §4.6 and §4.7: remembers the window and returns the new threshold.
     fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
-        self.before = Some(Box::new(Cubic { before: None, growth: self.growth.clone(), ..*self }));
+        let Constants { beta, fast_convergence, .. } = *self.constants;
+        let stage = &mut *self.stage;
+        stage.before = None;
+        stage.before = Some(Box::new((self.growth.clone(), stage.clone())));
         let cwnd = window.segments();
-        let falling = cwnd < self.w_max;
-        self.w_max = if falling && self.config.fast_convergence {
-            equations::w_max_released(cwnd, self.config.beta)
-        } else {
-            cwnd
-        };
-        self.cwnd_prior = cwnd;
-        self.epoch = Time::MAX;
-        (self.from_max, self.searching) = (true, false);
+        let falling = cwnd < stage.w_max;
+        stage.w_max = if falling && fast_convergence { equations::w_max_released(cwnd, beta) } else { cwnd };
+        stage.cwnd_prior = cwnd;
+        stage.epoch = Time::MAX;
+        (stage.from_max, stage.searching) = (true, false);
         self.growth.restart();
-        (flight as f64 * self.config.beta) as u64
+        (flight as f64 * beta) as u64
     }
 }
 
@@ -194,7 +216,9 @@ impl CongestionController for Cubic {
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        self.seen = ack.now;
+        if let Some(stage) = self.stage.get_mut() {
+            stage.seen = ack.now;
+        }
         let left = if window.in_slow_start() { self.growth.slow_start(window, ack) } else { ack.acked };
         if left > 0 {
             self.avoid(window, left, ack);
@@ -212,7 +236,7 @@ impl CongestionController for Cubic {
     }
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         let ssthresh = self.reduce(window, congestion.flight);
-        (self.from_max, self.searching) = (false, true); // §4.8
+        (self.stage.from_max, self.stage.searching) = (false, true); // §4.8
         self.growth.restart_slowly(congestion.now);
         ssthresh
     }
@@ -225,15 +249,17 @@ impl CongestionController for Cubic {
     }
     fn on_undo(&mut self, _window: &mut Window) {
         // §4.9: the stage goes on as if nothing had happened.
-        if let Some(before) = self.before.take() {
-            *self = Cubic { seen: self.seen, ..*before };
+        if let Some(before) = self.stage.get_mut().and_then(|stage| stage.before.take()) {
+            let (growth, stage) = *before;
+            self.growth = growth;
+            *self.stage = Stage { seen: self.stage.seen, ..stage };
         }
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         // §4.6: ECN-Echo is a congestion event like a loss; cwnd stands for the flight, as RFC 3168
         // has it.
         let ssthresh = self.reduce(window, window.cwnd);
-        self.before = None; // a mark is never spurious
+        self.stage.before = None; // a mark is never spurious
         ssthresh
     }
 }

@@ -68,7 +68,13 @@ impl Growth {
     fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
         match self.hystart.as_deref_mut() {
             None => growth,
-            Some(SlowStartExit::Rfc9406(hystart)) => hystart.limit_growth(growth, window, ack),
+            Some(SlowStartExit::Rfc9406(hystart)) => {
+                let growth = hystart.limit_growth(growth, window, ack);
+                if hystart.is_over() {
+                    self.hystart = None;
+                }
+                growth
+            }
             Some(SlowStartExit::Linux(hystart)) => {
                 if hystart.is_over(window, ack) {
                     window.ssthresh = window.cwnd;

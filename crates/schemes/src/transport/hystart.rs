@@ -67,6 +67,11 @@ impl HyStart {
         }
     }
 
+    /// Whether it has ended slow start.
+    pub fn is_over(&self) -> bool {
+        self.mode == Mode::Off
+    }
+
     fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
         self.round(window, ack);
         if let Some(rtt) = ack.rtt {

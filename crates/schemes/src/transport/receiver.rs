@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) use half::largest;
 use midpath_core::packet::{Ecn, Flags, Kind, Packet, SackBlock};
 use midpath_core::ranges::RangeSet;
-use midpath_core::roles::{Delivery, Ended, Endpoint, EndpointCtx, FlowReport, Half};
+use midpath_core::roles::{Ended, Endpoint, EndpointCtx, FlowReport, Half};
 use midpath_core::units::Time;
 
 use super::ecn::{self, Agreed};
@@ -71,17 +71,13 @@ pub struct Receiver {
     /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that
     /// has come.
     next: u64,
-    /// Where the FIN is, once it has been seen; `u64::MAX` before.
-    fin: u64,
     /// Last.ACK.sent of RFC 7323, §4.3.
     last_ack: u64,
-    delivery: Delivery,
-    /// When a delayed ACK must go.
-    delack_at: Time,
-    /// When the SYN-ACK or FIN is repeated.
-    rto_at: Time,
-    gaps: LazyBox<Gaps>,
-    room: LazyBox<Room>,
+    /// When payload was last delivered.
+    delivered_at: Time,
+    /// When the SYN-ACK or FIN is repeated, in the states that have one; in others when a delayed ACK must go.
+    due_at: Time,
+    extras: LazyBox<Extras>,
     /// With a header to reflect: those of the newest packet that brought one.
     seen: Option<Box<[u8]>>,
     /// With accurate ECN: r.cep, of which the lower bits count; and marks that no ACK has said.
@@ -97,11 +93,11 @@ pub struct Receiver {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Receiver>() == 184);
+const _: () = assert!(size_of::<Receiver>() == 144);
 
-/// What has come out of order, and what there is to say of it.
+/// What has come out of order and what there is to say of it, and what else few receivers have.
 #[derive(Debug, Clone)]
-struct Gaps {
+struct Extras {
     /// What has come beyond what is expected next.
     held: RangeSet,
     /// The ranges reported most recently, newest first (RFC 2018, §4).
@@ -109,30 +105,27 @@ struct Gaps {
     recent_len: usize,
     /// What has come again and is to be said on the next ACK (RFC 2883).
     twice: Option<SackBlock>,
+    /// Where a FIN is that has come out of order; `u64::MAX` before.
+    fin: u64,
     /// When a reset that may be made up was last answered.
     challenged: Option<Time>,
-}
-
-impl Initial for Gaps {
-    const INITIAL: &'static Gaps = &Gaps {
-        held: RangeSet::new(),
-        recent: [SackBlock { from: 0, to: 0 }; RECENT],
-        recent_len: 0,
-        twice: None,
-        challenged: None,
-    };
-}
-
-/// Where an application says what it has room for.
-#[derive(Debug, Clone)]
-struct Room {
-    /// One past the last byte that the window admits, and what of it was told last. `u64::MAX` where nobody does.
+    /// Where an application says what it has room for: one past the last byte that the window admits, and what of it
+    /// was told last. `u64::MAX` where nobody does.
     edge: u64,
     told: u64,
 }
 
-impl Initial for Room {
-    const INITIAL: &'static Room = &Room { edge: u64::MAX, told: u64::MAX };
+impl Initial for Extras {
+    const INITIAL: &'static Extras = &Extras {
+        held: RangeSet::new(),
+        recent: [SackBlock { from: 0, to: 0 }; RECENT],
+        recent_len: 0,
+        twice: None,
+        fin: u64::MAX,
+        challenged: None,
+        edge: u64::MAX,
+        told: u64::MAX,
+    };
 }
 
 impl Receiver {
@@ -147,12 +140,9 @@ impl Receiver {
             ends,
             state: State::Listen,
             next: 0,
-            gaps: LazyBox::default(),
-            room: LazyBox::default(),
-            fin: u64::MAX,
+            extras: LazyBox::default(),
             pending: 0,
-            delack_at: Time::MAX,
-            rto_at: Time::MAX,
+            due_at: Time::MAX,
             retries: 0,
             doublings: 0,
             measured: Time::MAX,
@@ -165,7 +155,7 @@ impl Receiver {
             unreported: 0,
             marked: false,
             echo: false,
-            delivery: Delivery::default(),
+            delivered_at: Time::ZERO,
             seen: None,
             seen_syn: false,
             seen_hops: 0,
@@ -205,7 +195,7 @@ impl Receiver {
     /// Acknowledges what has come, for those who put TCP inside a scheme of their own.
     pub fn acknowledge_now(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.acknowledge(ctx);
-        ctx.set_timer(self.delack_at.min(self.rto_at));
+        ctx.set_timer(self.due_at);
     }
 
     /// Whether a segment with these numbers would be taken in as it stands.
@@ -218,7 +208,7 @@ impl Receiver {
 
     /// Bytes held out of order.
     pub fn held(&self) -> u64 {
-        self.gaps.held.bytes()
+        self.extras.held.bytes()
     }
 
     /// A SYN: answers it, again if it is a repeat.
@@ -266,7 +256,7 @@ impl Receiver {
             self.reflect(&mut p);
         }
         ctx.send(p);
-        self.rto_at = ctx.now.saturating_add(self.rtt().rto());
+        self.due_at = ctx.now.saturating_add(self.rtt().rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
         let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|headers| !headers.is_empty());
         if asked || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
@@ -294,13 +284,36 @@ impl Receiver {
     fn on_established(&mut self, packet: &Packet, now: Time) {
         self.state = State::Established;
         // It would have been repeated a timeout after it was sent.
-        let syn_ack_at = self.rto_at.saturating_sub(self.rtt().rto());
-        self.rto_at = Time::MAX;
+        let syn_ack_at = self.due_at.saturating_sub(self.rtt().rto());
+        self.due_at = Time::MAX;
         let once = self.retries == 0 && !self.answered_again;
         if once || self.ends.echoes(packet, syn_ack_at) {
             (self.measured, self.doublings) = (now.saturating_sub(syn_ack_at), 0);
         }
         self.retries = 0;
+    }
+
+    /// Whether what this end has sent last is repeated until it is answered.
+    #[inline]
+    pub(super) fn repeats(&self) -> bool {
+        matches!(self.state, State::SynReceived | State::LastAck)
+    }
+
+    /// Whether everything up to the FIN has come.
+    #[inline]
+    fn has_all(&self) -> bool {
+        matches!(self.state, State::LastAck | State::CloseWait)
+    }
+
+    /// Where the FIN is, once it has been seen; `u64::MAX` before.
+    #[inline]
+    fn fin(&self) -> u64 {
+        if self.has_all() { self.next - 1 } else { self.extras.fin }
+    }
+
+    /// Bytes delivered in order: the FIN has a number and is none.
+    fn delivered(&self) -> u64 {
+        self.next - u64::from(self.has_all())
     }
 
     /// A segment on the open connection: RFC 9293, §3.10.7.4, in its order.
@@ -329,13 +342,10 @@ impl Receiver {
         if packet.payload > 0 {
             ctx.arrived(from);
         }
-        if fin {
-            self.fin = to - 1;
-        }
-        if from <= self.next && to > self.next && self.gaps.get().is_none_or(|gaps| gaps.held.is_empty()) {
+        if from <= self.next && to > self.next && self.extras.get().is_none_or(|extras| extras.held.is_empty()) {
             self.take_in_order(to, fin, urgent, ctx);
         } else {
-            self.take_with_gaps(from, to, ctx);
+            self.take_with_gaps(from, to, fin, ctx);
         }
     }
 
@@ -364,16 +374,17 @@ impl Receiver {
         let fin = packet.flags.has(Flags::FIN);
         // The FIN takes no room in the buffer.
         let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window();
-        let held = self.gaps.get().map(|gaps| &gaps.held);
+        let held = self.extras.get().map(|extras| &extras.held);
         let highest = held.and_then(RangeSet::last).map_or(self.next, |r| r.1);
-        let fits_fin = if fin { (self.fin == u64::MAX && to >= highest) || self.fin == to - 1 } else { to <= self.fin };
+        let known = self.fin();
+        let fits_fin = if fin { (known == u64::MAX && to >= highest) || known == to - 1 } else { to <= known };
         (in_window && fits_fin && held.is_none_or(|held| held.len() < MAX_RANGES)).then_some((from, to))
     }
 
     /// The usual case: the next segment, and nothing is missing.
     #[inline]
     fn take_in_order(&mut self, to: u64, fin: bool, urgent: bool, ctx: &mut EndpointCtx<'_>) {
-        self.deliver(to, ctx.now);
+        self.deliver(to, fin, ctx.now);
         self.pending += 1;
         if fin {
             return self.on_all_received(ctx);
@@ -381,45 +392,53 @@ impl Receiver {
         // RFC 5681, §4.2: at least every second full-sized segment, and not later than the timer.
         if urgent || self.pending >= self.settings.tcp.delayed_ack.0 {
             self.acknowledge_or_let(ctx);
-        } else if self.delack_at == Time::MAX {
-            self.delack_at = ctx.now.saturating_add(self.settings.tcp.delack_timeout);
+        } else if self.due_at == Time::MAX {
+            self.due_at = ctx.now.saturating_add(self.settings.tcp.delack_timeout);
         }
     }
 
     /// A segment that is out of order, fills a gap, or has come before: acknowledged at once (RFC
     /// 5681, §4.2).
-    fn take_with_gaps(&mut self, from: u64, to: u64, ctx: &mut EndpointCtx<'_>) {
+    fn take_with_gaps(&mut self, from: u64, to: u64, fin: bool, ctx: &mut EndpointCtx<'_>) {
         self.note_duplicate(from, to);
+        if fin && !self.has_all() {
+            self.extras.fin = to - 1;
+        }
         if to > self.next {
-            self.gaps.held.insert(from.max(self.next), to);
-            if let Some((start, end)) = self.gaps.held.first()
+            self.extras.held.insert(from.max(self.next), to);
+            if let Some((start, end)) = self.extras.held.first()
                 && start <= self.next
             {
-                self.gaps.held.remove_below(end);
-                self.deliver(end, ctx.now);
+                self.extras.held.remove_below(end);
+                self.deliver(end, end > self.extras.fin, ctx.now);
             }
             self.remember(from);
         }
-        if self.next > self.fin {
+        if self.next > self.fin() {
             return self.on_all_received(ctx);
         }
         self.acknowledge(ctx);
     }
 
+    /// All below `to` has come, of which the last number may be the FIN's.
     #[inline]
-    fn deliver(&mut self, to: u64, now: Time) {
-        self.delivery.on_bytes(to.min(self.fin).saturating_sub(self.next), now);
+    fn deliver(&mut self, to: u64, fin: bool, now: Time) {
+        if to - u64::from(fin) > self.next {
+            self.delivered_at = now;
+        }
         self.next = to;
         self.keep_to_edge();
     }
 
     /// Everything up to the FIN has come: acknowledges it with a FIN of our own.
     fn on_all_received(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if !matches!(self.state, State::LastAck | State::CloseWait) {
+        if !self.has_all() {
             self.state = if self.half { State::CloseWait } else { State::LastAck };
             ctx.completed(Half::Receiving);
-            self.delivery.on_complete(ctx.now);
-            self.rto_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rtt().rto()) };
+            if self.delivered() == 0 {
+                self.delivered_at = ctx.now; // a flow of no bytes is complete with its FIN
+            }
+            self.due_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rtt().rto()) };
         }
         self.acknowledge(ctx);
     }
@@ -457,7 +476,7 @@ impl Receiver {
             State::SynReceived => self.send_syn_ack(ctx),
             _ => {
                 self.acknowledge(ctx); // carries the FIN
-                self.rto_at = ctx.now.saturating_add(self.rtt().rto());
+                self.due_at = ctx.now.saturating_add(self.rtt().rto());
             }
         }
     }
@@ -491,18 +510,18 @@ impl Endpoint for Receiver {
                 if packet.ack != self.ends.own.wire(0) {
                     // RFC 9293, §3.10.7.4: it has not seen our SYN. The connection stays as it is.
                     reset(packet).into_iter().for_each(|reset| ctx.send(reset));
-                    return ctx.set_timer(self.delack_at.min(self.rto_at));
+                    return ctx.set_timer(self.due_at);
                 }
                 self.on_established(packet, ctx.now);
             }
             self.on_segment(packet, ctx);
         }
-        ctx.set_timer(self.delack_at.min(self.rto_at));
+        ctx.set_timer(self.due_at);
     }
 
     fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.offer_more(ctx);
-        ctx.set_timer(self.delack_at.min(self.rto_at));
+        ctx.set_timer(self.due_at);
     }
 
     /// RFC 1122, §4.2.3.6: the number before the next one, which any peer that is there answers; one
@@ -524,20 +543,17 @@ impl Endpoint for Receiver {
 
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.take_room(ctx);
-        if ctx.now >= self.delack_at {
-            self.acknowledge(ctx);
+        if ctx.now >= self.due_at {
+            self.due_at = Time::MAX;
+            if self.repeats() { self.on_rto(ctx) } else { self.acknowledge(ctx) }
         }
-        if ctx.now >= self.rto_at {
-            self.rto_at = Time::MAX;
-            self.on_rto(ctx);
-        }
-        ctx.set_timer(self.delack_at.min(self.rto_at));
+        ctx.set_timer(self.due_at);
     }
 
     fn report(&self) -> FlowReport {
-        // The FIN has a number and is no byte.
-        let fin = u64::from(self.gaps.held.containing(self.fin).is_some());
-        let arrived = self.delivery.bytes() + self.gaps.held.bytes() - fin;
-        self.delivery.report(FlowReport { arrived, ..FlowReport::default() })
+        let (held, delivered) = (&self.extras.held, self.delivered());
+        let arrived = delivered + held.bytes() - u64::from(held.containing(self.fin()).is_some());
+        let completed = self.has_all().then_some(self.delivered_at);
+        FlowReport { arrived, delivered, completed, ..FlowReport::default() }
     }
 }

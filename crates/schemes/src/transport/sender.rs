@@ -98,17 +98,44 @@ struct EcnState {
     tell: bool,
 }
 
-/// What was marked, of a connection that has ECN.
+/// What few connections have.
 #[derive(Debug, Clone)]
-struct Marked {
+struct Extras {
+    /// When the flow stops although data remain.
+    stop_at: Time,
+    /// What has been handed over, when the stream comes piece by piece.
+    supply: Option<Box<Supply>>,
+    /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is
+    /// no phase.
+    overtaken: Option<Box<Overtaken>>,
     /// With accurate ECN: what the receiver has counted.
-    count: Marks,
-    /// SND.NXT when the window was last lowered: marks up to here have been answered.
+    marks: Marks,
+    /// SND.NXT when the window of a connection that has ECN was last lowered: marks up to here have been answered.
     answered: u64,
 }
 
-impl Initial for Marked {
-    const INITIAL: &'static Marked = &Marked { count: Marks::NONE, answered: 0 };
+impl Initial for Extras {
+    const INITIAL: &'static Extras =
+        &Extras { stop_at: Time::MAX, supply: None, overtaken: None, marks: Marks::NONE, answered: 0 };
+}
+
+impl LazyBox<Extras> {
+    #[inline]
+    fn supply(&self) -> Option<&Supply> {
+        self.get()?.supply.as_deref()
+    }
+    #[inline]
+    fn supply_mut(&mut self) -> Option<&mut Supply> {
+        self.get_mut()?.supply.as_deref_mut()
+    }
+    #[inline]
+    fn overtaken(&self) -> Option<&Overtaken> {
+        self.get()?.overtaken.as_deref()
+    }
+    #[inline]
+    fn overtaken_mut(&mut self) -> Option<&mut Overtaken> {
+        self.get_mut()?.overtaken.as_deref_mut()
+    }
 }
 
 /// What only repairs need, and those whom something strange has reached.
@@ -117,6 +144,10 @@ struct Repair {
     /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0
     /// before the first.
     recover: u64,
+    /// DupAcks.
+    dupacks: u32,
+    /// Timeouts since SND.UNA moved.
+    retries: u32,
     /// When the timer last expired on data, and SND.NXT then.
     gave_up: (Time, u64),
     /// Payload sent by limited transmit since SND.UNA moved.
@@ -141,6 +172,8 @@ struct Repair {
 impl Initial for Repair {
     const INITIAL: &'static Repair = &Repair {
         recover: 0,
+        dupacks: 0,
+        retries: 0,
         gave_up: (Time::ZERO, 0),
         limited_transmit: 0,
         partial: 0,
@@ -188,18 +221,11 @@ pub struct Sender<C> {
     paused: bool,
     /// Headers alone that have been sent to ask since the last answer.
     asking: u8,
-    /// What we expect of the peer: 0, or 1 after its FIN.
-    peer_next: u8,
     ecn: EcnState,
     probes: Probes,
-    /// DupAcks.
-    dupacks: u32,
-    /// Timeouts since SND.UNA moved.
-    retries: u32,
+    tally: Tally,
     settings: Arc<Settings>,
-    /// SND.UNA as an offset, as all that follows: the first byte not yet acknowledged.
-    una: u64,
-    /// SND.NXT: the first byte not yet sent.
+    /// SND.NXT as an offset, as all that follows: the first byte not yet sent.
     nxt: u64,
     /// One past the last byte that the receiver's window admits (SND.UNA + SND.WND).
     edge: u64,
@@ -209,23 +235,15 @@ pub struct Sender<C> {
     rto_at: Time,
     /// When a probe for a lost tail is due (RFC 8985, §7).
     probe_at: Time,
-    /// When the flow stops although data remain.
-    stop_at: Time,
     window: Window,
     control: C,
     rtt: RttEstimator,
-    /// What is outstanding.
+    /// What is outstanding, from SND.UNA on.
     board: Scoreboard,
     repair: LazyBox<Repair>,
-    /// What has been handed over, when the stream comes piece by piece.
-    supply: Option<Box<Supply>>,
-    /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is
-    /// no phase.
-    overtaken: Option<Box<Overtaken>>,
+    extras: LazyBox<Extras>,
     /// With pacing.
     pace: LazyBox<Pace>,
-    marks: LazyBox<Marked>,
-    tally: Tally,
     /// When data, or the SYN, were last sent, and when the window was last needed (RFC 7661, §4.3).
     sent_at: Time,
     validated_at: Time,
@@ -236,38 +254,38 @@ pub struct Sender<C> {
 impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>, control: C) -> Sender<C> {
         let tcp = &settings.tcp;
+        let mut extras = LazyBox::<Extras>::default();
+        if let Some(stop) = flow.stop {
+            extras.stop_at = stop;
+        }
+        if settings.overtaken {
+            extras.overtaken = Some(Box::new(Overtaken::new(tcp)));
+        }
         Sender {
             ends: Ends::new(flow.id, flow.src, flow.dst, Interfaces::ANY, flow.mtu, tcp),
             control,
             state: State::SynSent,
             phase: Phase::Open,
             window: Window::new(settings.initial_window, settings.mss(flow.mtu)),
-            una: 0,
             nxt: 0,
             edge: 0,
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
-            supply: None,
             board: Scoreboard::default(),
             repair: LazyBox::default(),
-            dupacks: 0,
+            extras,
             rtt: RttEstimator::new(tcp),
             sent_at: Time::ZERO,
             validated_at: Time::ZERO,
             probes: Probes::new(settings.rack_tlp()),
             probe_at: Time::MAX,
-            overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             ecn: EcnState::default(),
-            marks: LazyBox::default(),
-            peer_next: 0,
             limited: false,
-            retries: 0,
             rto_at: Time::MAX,
             pace: LazyBox::default(),
             pacing: false,
             paused: false,
             asking: 0,
             rates: C::SAMPLES.then(Box::default),
-            stop_at: flow.stop.unwrap_or(Time::MAX),
             tally: Tally::default(),
             settings,
         }
@@ -291,29 +309,62 @@ impl<C: NetworkAssisted> Sender<C> {
     }
     /// With accurate ECN: how many packets the receiver has reported as marked.
     pub fn marks(&self) -> u64 {
-        self.marks.count.count() - ecn::FIRST
+        self.extras.marks.count() - ecn::FIRST
     }
     /// How far the sender has come: SND.NXT.
     pub fn progress(&self) -> u64 {
         self.nxt
     }
+    /// SND.UNA: the first byte not yet acknowledged.
+    #[inline]
+    fn una(&self) -> u64 {
+        self.board.una()
+    }
     /// Bytes sent and not yet acknowledged: RFC 5681's FlightSize, the FIN counted as one.
     pub fn flight(&self) -> u64 {
-        self.nxt - self.una
+        self.nxt - self.una()
     }
 
     /// What must be so between events.
     #[inline]
     fn check(&self) {
-        debug_assert!(self.board.is_consistent(self.una, self.nxt), "{:?}", self.board);
+        debug_assert!(self.board.is_consistent(self.una(), self.nxt), "{:?}", self.board);
         debug_assert!(self.nxt <= self.end.saturating_add(1), "sent beyond the FIN");
-        debug_assert!(self.phase == Phase::Open || self.una < self.repair.recover, "nothing is left to repair");
+        debug_assert!(self.phase == Phase::Open || self.una() < self.repair.recover, "nothing is left to repair");
         debug_assert!(
             C::OWN_WINDOW || self.window.ssthresh >= self.window.mss,
             "less than a segment: {:?}",
             self.window
         );
         debug_assert!(!self.pacing || self.settings.tcp.pacing, "who doesn't pace waits for no pace");
+    }
+
+    /// What we expect of the peer: 0, or 1 after its FIN.
+    #[inline]
+    fn peer_next(&self) -> u64 {
+        u64::from(self.state == State::TimeWait)
+    }
+
+    /// The flow has stopped, or has no need to.
+    fn forget_stop(&mut self) {
+        if let Some(extras) = self.extras.get_mut() {
+            extras.stop_at = Time::MAX;
+        }
+    }
+
+    /// Something has been heard since the last timeout.
+    fn forget_retries(&mut self) {
+        if let Some(repair) = self.repair.get_mut() {
+            repair.retries = 0;
+        }
+    }
+
+    /// Duplicate ACKs are counted anew.
+    #[inline]
+    fn forget_duplicates(&mut self) {
+        if let Some(repair) = self.repair.get_mut() {
+            repair.dupacks = 0;
+        }
     }
 
     fn sack_on(&self) -> bool {
@@ -335,7 +386,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub fn pipe(&self) -> u64 {
         match self.phase {
             Phase::Open => {
-                self.flight() - self.board.sacked() - self.overtaken.as_ref().map_or(0, |_| self.board.missing())
+                self.flight() - self.board.sacked() - self.extras.overtaken().map_or(0, |_| self.board.missing())
             }
             // RFC 6582 inflates the window instead of deflating the pipe.
             Phase::Recovery if !self.sack_on() => self.flight(),
@@ -449,7 +500,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let pace = if self.pacing { self.pace.at } else { Time::MAX };
         self.rto_at
             .min(pace)
-            .min(self.stop_at)
+            .min(self.extras.stop_at)
             .min(self.repeat_at())
             .min(self.ask_at())
             .min(self.reordered_at())
@@ -479,7 +530,7 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
             State::Open => self.on_ack(packet, ctx),
             State::FinWait2 | State::TimeWait => {}
         }
-        if self.una > self.end {
+        if self.una() > self.end {
             self.on_all_acknowledged(packet, ctx);
         }
         self.check();
@@ -489,10 +540,10 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.note_app_limited();
         self.take_supply(ctx);
-        if ctx.now >= self.stop_at && self.state == State::SynSent {
+        if ctx.now >= self.extras.stop_at && self.state == State::SynSent {
             return self.finish(ctx);
         }
-        if ctx.now >= self.stop_at {
+        if ctx.now >= self.extras.stop_at {
             self.stop(ctx);
         }
         if ctx.now >= self.ask_at() {

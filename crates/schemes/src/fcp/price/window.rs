@@ -7,6 +7,7 @@
 //! them. Each packet is added twice and removed once.
 
 use midpath_core::fifo::Fifo;
+use midpath_core::table::more;
 use midpath_core::units::Time;
 
 /// What the packets of a window add together.
@@ -186,6 +187,9 @@ impl Window {
         self.make_room();
         let Payment { paid, preloaded, rtt, yielding, bytes } = *packet;
         let (real, timed) = (Real { paid, preloaded, rtt, yielding }, rtt > 0.0);
+        if self.new.len() == self.new.capacity() {
+            self.new.reserve_exact(more(self.new.len()));
+        }
         self.new.push(Entry { at: now, real, bytes, timed, opens });
         self.new_sum.add(&real);
         self.timed += u64::from(timed);

@@ -105,7 +105,8 @@ impl Connection {
             if s.is_open() {
                 s.call(ctx, end, |tcp, ctx| tcp.abort(ctx));
             }
-            self.gone = add(self.gone, s.tcp.report());
+            let gone = self.gone.get_or_insert_default();
+            **gone = add(**gone, s.tcp.report());
         }
         (self.blocked, self.last) = (self.blocked.afresh(), 0);
         if self.keys.is_none() && self.subflows.is_empty() {

@@ -132,7 +132,7 @@ impl Lab {
         let scheme = Arc::new(Tcp::new("test", params.tcp, CoupledConfig(params.coupling)).expect("valid parameters"));
         let [src, dst] = HOSTS;
         let flow = FlowSpec { size: setup.size.map(Bytes), stop: setup.stop, ..FlowSpec::new(FLOW, src, dst) };
-        let sender = Connection::new(&flow, &params, scheme.clone(), Arc::default());
+        let sender = Connection::new(&flow, Arc::new(params), scheme.clone(), Arc::default());
         let wire = Wire {
             arrivals: Arrivals::default(),
             lines: [0, 1].map(|_| setup.delays.iter().map(|_| LinkTransmitter::new(setup.rate)).collect()),

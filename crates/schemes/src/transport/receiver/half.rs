@@ -76,7 +76,7 @@ impl Receiver {
 
     /// When it wants to be woken.
     pub(in crate::transport) fn wants(&self) -> Time {
-        self.delack_at.min(self.rto_at)
+        self.due_at
     }
 
     /// Takes over what the application has room for now.
@@ -135,7 +135,7 @@ impl Receiver {
     #[inline]
     pub(super) fn acknowledge_or_let(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.half {
-            self.delack_at = ctx.now;
+            self.due_at = ctx.now;
         } else {
             self.acknowledge(ctx);
         }
@@ -145,8 +145,7 @@ impl Receiver {
     pub(in crate::transport) fn has_spoken(&mut self) {
         self.last_ack = self.next;
         self.has_said_all();
-        (self.pending, self.unreported) = (0, 0);
-        self.delack_at = Time::MAX;
+        self.no_ack_is_due();
     }
 }
 

@@ -26,7 +26,7 @@ impl Receiver {
                 }
             }
             MisbehavingReceiver::OptimisticAcks => {
-                let newest = self.gaps.held.last().map_or(self.next, |range| range.1);
+                let newest = self.extras.held.last().map_or(self.next, |range| range.1);
                 let mut known = self.ack(ctx);
                 known.ack = self.ends.peer.wire(newest);
                 ctx.send(known);

@@ -4,7 +4,7 @@ use midpath_core::packet::{Ecn, Flags, MAX_SACK, Packet, SackBlock, comes_after}
 use midpath_core::roles::{EndpointCtx, Received};
 use midpath_core::units::Time;
 
-use super::{RECENT, Receiver, State};
+use super::{Extras, RECENT, Receiver, State};
 use crate::transport::cc::{Echo, Seen};
 use crate::transport::ecn::{self, Agreed};
 use crate::transport::segment::Ends;
@@ -16,7 +16,7 @@ impl Receiver {
     /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front
     /// of those to be reported.
     pub(super) fn remember(&mut self, at: u64) {
-        let newest = self.gaps.held.containing(at).map(|(from, to)| self.ends.block(from, to));
+        let newest = self.extras.held.containing(at).map(|(from, to)| self.ends.block(from, to));
         let mut kept = [SackBlock::default(); RECENT];
         let mut n = 0;
         if let Some(newest) = newest {
@@ -25,14 +25,14 @@ impl Receiver {
         // What was reported is held as it was, has become a part of the newest range, or has been
         // delivered.
         let next = self.ends.peer.wire(self.next);
-        for &old in &self.gaps.recent[..self.gaps.recent_len] {
+        for &old in &self.extras.recent[..self.extras.recent_len] {
             let merged = newest.is_some_and(|newest| newest.holds(old.from));
             if n < RECENT && comes_after(old.from, next) && !merged {
                 kept[n] = old;
                 n += 1;
             }
         }
-        (self.gaps.recent, self.gaps.recent_len) = (kept, n);
+        (self.extras.recent, self.extras.recent_len) = (kept, n);
     }
 
     /// RFC 2883, §4: what of a segment has come before. The first contiguous part of it is reported.
@@ -44,23 +44,24 @@ impl Receiver {
             Some((from, self.next))
         } else {
             let at =
-                self.gaps.held.missing(from, to).next().map_or(from, |gap| if gap.0 == from { gap.1 } else { from });
-            self.gaps.held.containing(at).map(|range| (at, range.1)).filter(|known| known.0 < to)
+                self.extras.held.missing(from, to).next().map_or(from, |gap| if gap.0 == from { gap.1 } else { from });
+            self.extras.held.containing(at).map(|range| (at, range.1)).filter(|known| known.0 < to)
         };
-        self.gaps.twice = known.map(|(from, until)| self.ends.block(from, until.min(to)));
+        self.extras.twice = known.map(|(from, until)| self.ends.block(from, until.min(to)));
     }
 
     /// Puts what has come out of order on a packet, behind what has come twice, in at most `most` blocks.
     #[inline]
     pub(super) fn put_blocks(&self, p: &mut Packet, most: usize) {
-        let Some(gaps) = self.gaps.get().filter(|gaps| !gaps.held.is_empty() || gaps.twice.is_some()) else { return };
+        let reports = |extras: &&Extras| !extras.held.is_empty() || extras.twice.is_some();
+        let Some(extras) = self.extras.get().filter(reports) else { return };
         if !self.ends.sack {
             return;
         }
-        let held = if gaps.held.is_empty() { &[] } else { &gaps.recent[..gaps.recent_len] };
+        let held = if extras.held.is_empty() { &[] } else { &extras.recent[..extras.recent_len] };
         let mut blocks = [SackBlock::default(); RECENT + 1];
         let mut n = 0;
-        for block in gaps.twice.iter().chain(held).take(most) {
+        for block in extras.twice.iter().chain(held).take(most) {
             blocks[n] = *block;
             n += 1;
         }
@@ -122,11 +123,8 @@ impl Receiver {
     /// An ACK goes: the peer knows what room there is, and what has come twice.
     #[inline]
     pub(super) fn has_said_all(&mut self) {
-        if let Some(gaps) = self.gaps.get_mut() {
-            gaps.twice = None;
-        }
-        if let Some(room) = self.room.get_mut() {
-            room.told = room.edge;
+        if let Some(extras) = self.extras.get_mut() {
+            (extras.twice, extras.told) = (None, extras.edge);
         }
     }
 
@@ -145,8 +143,16 @@ impl Receiver {
         ctx.send(p);
         self.last_ack = self.next;
         self.has_said_all();
+        self.no_ack_is_due();
+    }
+
+    /// Nothing waits to be acknowledged.
+    #[inline]
+    pub(super) fn no_ack_is_due(&mut self) {
         (self.pending, self.unreported) = (0, 0);
-        self.delack_at = Time::MAX;
+        if !self.repeats() {
+            self.due_at = Time::MAX;
+        }
     }
 
     /// Remembers the headers of a packet, for the acknowledgement of it.

@@ -15,8 +15,8 @@ impl Receiver {
     pub(super) fn take_room(&mut self, ctx: &EndpointCtx<'_>) {
         if let Some(room) = ctx.room() {
             let most = self.next.saturating_add(self.settings.tcp.receive_window.0);
-            let known = if self.room.edge == u64::MAX { 0 } else { self.room.edge };
-            self.room.edge = room.min(most).max(known);
+            let known = if self.extras.edge == u64::MAX { 0 } else { self.extras.edge };
+            self.extras.edge = room.min(most).max(known);
             self.keep_to_edge();
         }
     }
@@ -24,7 +24,7 @@ impl Receiver {
     /// The window is what is left up to the edge.
     #[inline]
     pub(super) fn keep_to_edge(&mut self) {
-        if let Some(edge) = self.room.get().map(|room| room.edge).filter(|edge| *edge != u64::MAX) {
+        if let Some(edge) = self.extras.get().map(|extras| extras.edge).filter(|edge| *edge != u64::MAX) {
             self.ends.set_window(edge.saturating_sub(self.next));
         }
     }
@@ -33,12 +33,12 @@ impl Receiver {
     /// only of a full packet or half the window (RFC 9293, §3.8.6.2.2).
     pub(super) fn offer_more(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.take_room(ctx);
-        if self.state != State::Established || self.room.edge == u64::MAX {
+        if self.state != State::Established || self.extras.edge == u64::MAX {
             return;
         }
         let (most, packet) = (self.settings.tcp.receive_window.0, u64::from(self.ends.mtu));
-        let grown = self.room.edge.saturating_sub(self.room.told);
-        let closed = self.room.told.saturating_sub(self.next) < packet;
+        let grown = self.extras.edge.saturating_sub(self.extras.told);
+        let closed = self.extras.told.saturating_sub(self.next) < packet;
         if grown >= most / 2 || closed && grown >= packet.min(most / 2) {
             self.acknowledge(ctx);
         }
@@ -51,10 +51,10 @@ impl Receiver {
 
     /// Acknowledges what has come, but not for each packet that somebody makes up (RFC 5961, §7).
     pub(in crate::transport) fn challenge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.gaps.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
-            self.gaps.challenged = Some(ctx.now);
+        if self.extras.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
+            self.extras.challenged = Some(ctx.now);
             self.acknowledge(ctx);
-            ctx.set_timer(self.delack_at.min(self.rto_at));
+            ctx.set_timer(self.due_at);
         }
     }
 }

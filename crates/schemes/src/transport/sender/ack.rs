@@ -90,20 +90,20 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         // RFC 9293, §3.10.7.4: an ACK of what was never sent tells nothing, and an old one only by its blocks: RFC 2883
         // has each duplicate reported once, maybe on an ACK that others have overtaken.
-        let said = self.ends.own.offset(packet.ack, self.una).filter(|ack| *ack <= self.nxt);
+        let said = self.ends.own.offset(packet.ack, self.una()).filter(|ack| *ack <= self.nxt);
         let (Some(said), true) = (said, packet.flags.has(Flags::ACK)) else { return };
-        if said < self.una && !self.reads_old_ack(packet) {
+        if said < self.una() && !self.reads_old_ack(packet) {
             return;
         }
-        let ack = said.max(self.una);
-        let taken = self.take_in(packet, ack, ctx);
-        let mut news = self.take_numbers(packet, said, &taken, ctx.now);
+        let before = self.una();
+        let taken = self.take_in(packet, said.max(before), ctx);
+        let mut news = self.take_numbers(packet, (said, before), &taken, ctx.now);
         if news.acked > 0 {
-            ctx.acknowledged(self.una.min(self.end));
+            ctx.acknowledged(self.una().min(self.end));
         }
         self.on_probe_answer(packet, ctx.now);
         self.on_probe_ack(packet, &news);
-        if self.overtaken.is_some() {
+        if self.extras.overtaken().is_some() {
             self.find_overtaken(ctx.now);
         }
         self.feedback(packet, ctx);
@@ -128,7 +128,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// guesses numbers should have to guess both (RFC 5961, §5).
     #[inline]
     fn is_in_turn(&self, packet: &Packet) -> bool {
-        packet.seq.wrapping_sub(self.ends.peer.wire(self.peer_next.into())) <= 1
+        packet.seq.wrapping_sub(self.ends.peer.wire(self.peer_next())) <= 1
     }
 
     /// Answers a segment out of turn, which may be a keep-alive (RFC 9293, §3.10.7.4), but not each
@@ -145,9 +145,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// order of sending learn what has arrived.
     #[inline]
     fn take_in(&mut self, packet: &Packet, ack: u64, ctx: &mut EndpointCtx<'_>) -> Taken {
-        let watch = self.phase != Phase::Open || C::SAMPLES || self.overtaken.is_some();
+        let watch = self.phase != Phase::Open || C::SAMPLES || self.extras.overtaken().is_some();
         if packet.sack_len == 0 && !watch && self.board.is_quiet() {
-            let first = if ack > self.una { self.board.pass(ack) } else { None };
+            let first = if ack > self.una() { self.board.pass(ack) } else { None };
             return Taken { first, passed: 0, fresh: 0, reordered: false, rates: rates::News::default() };
         }
         let mut arrived = std::mem::take(&mut ctx.shared.get::<Arrivals>().0);
@@ -163,25 +163,26 @@ impl<C: NetworkAssisted> Sender<C> {
         let (repeats, sacked) = (self.board.retrans() > 0, self.board.sacked());
         let (mut first, mut passed, mut fresh) = (None, 0, 0);
         let mut samples = self.rates.as_mut().map(|rates| &mut rates.samples);
-        if ack > self.una {
+        let before = self.board.una();
+        if ack > before {
             first = self.board.acknowledged(ack, samples.as_deref_mut(), arrived);
             passed = sacked - self.board.sacked();
         }
         if packet.sack_len > 0 && self.ends.sack {
             fresh = self.board.update(packet, self.ends.own, samples, arrived);
         }
-        self.note_arrivals(packet, ack, arrived, now);
+        self.note_arrivals(packet, (ack, before), arrived, now);
         let evidence = repeats || self.phase == Phase::Loss || reordered && self.adapts();
-        if evidence && self.overtaken.is_none() {
-            self.note_evidence(arrived, now);
+        if evidence && self.extras.overtaken().is_none() {
+            self.note_evidence(before, arrived, now);
         }
         Taken { first, passed, fresh, reordered, rates: self.note_delivered(arrived, now) }
     }
 
-    /// Takes in acknowledgement number and window.
+    /// Takes in acknowledgement number and window; `before` is where SND.UNA was.
     #[inline]
-    fn take_numbers(&mut self, packet: &Packet, ack: u64, taken: &Taken, now: Time) -> News {
-        let (flight, acked) = (self.flight(), ack.saturating_sub(self.una));
+    fn take_numbers(&mut self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, now: Time) -> News {
+        let (flight, acked) = (self.nxt - before, ack.saturating_sub(before));
         let edge = ack + self.ends.send_window(packet);
         // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and
         // data are outstanding.
@@ -208,8 +209,8 @@ impl<C: NetworkAssisted> Sender<C> {
             // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next.
             self.ends.remember(packet, now);
         }
-        if self.edge <= self.una {
-            self.retries = 0; // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
+        if self.edge <= before {
+            self.forget_retries(); // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
         if acked > 0 {
             news.rtt = self.advance(packet, ack, taken.first, now);
@@ -239,7 +240,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.ecn.heard = true;
         let packets = news.delivered.div_ceil(self.window.mss);
-        let marks = self.marks.count.report(ace, packets, self.una, self.nxt);
+        let marks = self.extras.marks.report(ace, packets, self.board.una(), self.nxt);
         if self.ecn.heeded {
             (news.marks, news.ece) = (marks, marks > 0);
         }
@@ -249,13 +250,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// measured.
     #[inline]
     fn advance(&mut self, packet: &Packet, ack: u64, first: Option<Sent>, now: Time) -> Option<Time> {
-        self.una = ack;
-        if let Some(supply) = &mut self.supply {
-            supply.forget_below(self.una);
+        debug_assert_eq!(self.una(), ack, "the scoreboard has taken it in");
+        if let Some(supply) = self.extras.supply_mut() {
+            supply.forget_below(ack);
         }
-        self.retries = 0;
         if let Some(repair) = self.repair.get_mut() {
-            repair.limited_transmit = 0;
+            (repair.retries, repair.limited_transmit) = (0, 0);
         }
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
         // arrived.
@@ -275,7 +275,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn find_lost(&mut self, now: Time) -> bool {
         let (edge, lost) = (self.board.edge(), self.board.lost());
         match self.phase {
-            _ if self.overtaken.is_some() => {}
+            _ if self.extras.overtaken().is_some() => {}
             Phase::Loss => self.board.all_lost(self.repair.recover),
             _ if self.adapts() => self.find_lost_by_time(now),
             _ => self.board.find_lost(self.settings.tcp.dup_thresh, self.window.mss),
@@ -296,7 +296,7 @@ impl<C: NetworkAssisted> Sender<C> {
             now: news.now,
             acked: news.acked,
             delivered: news.delivered,
-            una: self.una,
+            una: self.una(),
             nxt: self.nxt,
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
@@ -311,14 +311,14 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn ack_in_open(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
         if news.acked > 0 {
-            self.dupacks = 0;
+            self.forget_duplicates();
             self.probes_moved();
             self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
-        } else if self.overtaken.is_some() {
+        } else if self.extras.overtaken().is_some() {
             // Any arrival shows that the path works.
             self.rto_at = if news.delivered > 0 { Time::MAX } else { self.rto_at };
         } else if news.duplicate {
-            self.dupacks += 1;
+            self.repair.dupacks += 1;
         }
         if ack.reordered {
             // Linux's tcp_may_raise_cwnd: what has come out of order counts when it comes, not when a gap is filled.
@@ -366,16 +366,16 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 6675, §5, steps 1 and 2; RFC 6582, §3.2, step 1. With RACK time alone shows it.
     #[inline]
     pub(super) fn loss_shown(&self) -> bool {
-        let enough = self.dupacks >= self.settings.tcp.dup_thresh && !self.adapts();
+        let enough = self.repair.dupacks >= self.settings.tcp.dup_thresh && !self.adapts();
         if self.sack_on() {
-            return !self.board.is_empty() && (enough || self.board.edge() > self.una);
+            return !self.board.is_empty() && (enough || self.board.edge() > self.una());
         }
-        enough && (self.una > self.repair.recover || self.repair.recover == 0)
+        enough && (self.una() > self.repair.recover || self.repair.recover == 0)
     }
 
     /// RFC 3168, §6.1.2: lowers the window, once per window of data.
     fn on_ecn_echo(&mut self, news: &News) {
-        if self.phase != Phase::Open || self.una <= self.marks.answered {
+        if self.phase != Phase::Open || self.una() <= self.extras.answered {
             return;
         }
         let congestion = self.congestion(news.now, news.flight);
@@ -394,7 +394,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// by CWR.
     pub(super) fn answered(&mut self, by_mark: bool) {
         if self.ecn.agreed != Agreed::None {
-            self.marks.answered = self.nxt;
+            self.extras.answered = self.nxt;
         }
         self.ecn.by_mark = by_mark;
         // RFC 9768, §3.1.5: with accurate ECN the flag is a part of the counter.
@@ -407,7 +407,7 @@ impl<C: NetworkAssisted> Sender<C> {
             now,
             // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
             flight: flight.saturating_sub(self.repair.limited_transmit),
-            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una <= self.marks.answered,
+            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una() <= self.extras.answered,
         }
     }
 }

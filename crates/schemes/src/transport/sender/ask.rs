@@ -30,7 +30,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Sends a header alone.
     pub(super) fn ask_network(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(0, self.una, ctx);
+        let mut p = self.numbered(0, self.una(), ctx);
         p.seq = p.seq.wrapping_sub(1);
         p.flags = Flags::ACK.with(self.ace());
         (self.pace.asked, self.asking) = (ctx.now, self.asking.saturating_add(1));

@@ -16,11 +16,11 @@ const FIN_WAIT_2: Time = Time::from_secs(60);
 impl<C: NetworkAssisted> Sender<C> {
     /// Sends the SYN, which asks for ECN.
     pub(super) fn connect(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if ctx.now >= self.stop_at {
+        if ctx.now >= self.extras.stop_at {
             return self.finish(ctx);
         }
-        let ask = ecn::ask(self.settings.ecn, self.retries);
-        if self.retries == 0 {
+        let ask = ecn::ask(self.settings.ecn, self.repair.retries);
+        if self.repair.retries == 0 {
             self.ends.begin(ctx);
         }
         let syn = self.ends.syn(Flags::SYN.with(ask), ctx);
@@ -45,15 +45,15 @@ impl<C: NetworkAssisted> Sender<C> {
         let view = self.view();
         let waits = self.control.waits(&view, ctx);
         self.leaves_first_at(ctx.now.saturating_add(waits));
-        if self.retries > 0 {
+        if self.repair.retries > 0 {
             self.rtt.after_lost_syn(&self.settings.tcp);
             // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC
             // 6928, §2 lets that pass when only one was lost, as Linux does.
-            if self.retries > 1 {
+            if self.repair.retries > 1 {
                 self.window.set(self.window.mss);
             }
         }
-        self.retries = 0;
+        self.forget_retries();
         self.rto_at = Time::MAX;
         if self.ecn.agreed == Agreed::Accurate {
             self.tell_arrival(packet.ecn, ctx);
@@ -109,10 +109,10 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
-        if self.retries == 0 || self.ends.echoes(packet, self.sent_at) {
+        if self.repair.retries == 0 || self.ends.echoes(packet, self.sent_at) {
             self.measured(now.saturating_sub(self.sent_at));
         } else if let Some(rtt) = self.ends.since_echoed(packet, now)
-            && (self.reads_timestamps() || self.overtaken.is_some())
+            && (self.reads_timestamps() || self.extras.overtaken().is_some())
         {
             // It answers an earlier SYN, which was not lost (RFC 3522).
             self.measured(rtt);
@@ -131,7 +131,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn numbered(&self, payload: u64, from: u64, ctx: &EndpointCtx<'_>) -> Packet {
         let mut p = self.ends.packet(payload as u32, ctx);
-        (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next.into()));
+        (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next()));
         p
     }
 
@@ -156,7 +156,7 @@ impl<C: NetworkAssisted> Sender<C> {
             if let Some(repair) = self.repair.get_mut() {
                 repair.undo = None;
             }
-            self.stop_at = Time::MAX;
+            self.forget_stop();
             self.pacing = false;
             self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);
         }
@@ -165,7 +165,6 @@ impl<C: NetworkAssisted> Sender<C> {
             // of four minutes: a flow's ports are its own, so no other connection comes after it.
             // Just long enough to answer one repeat of the peer's FIN.
             self.state = State::TimeWait;
-            self.peer_next = 1;
             self.ends.remember(packet, ctx.now);
             self.rto_at = ctx.now.saturating_add(self.linger());
             self.acknowledge(ctx);
@@ -180,7 +179,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// TIME-WAIT needs a fraction of a sender, unless the controller has a say in it.
     fn leave_little(&self, ctx: &mut EndpointCtx<'_>) {
-        if C::DONE_WITH_DATA && self.overtaken.is_none() {
+        if C::DONE_WITH_DATA && self.extras.overtaken().is_none() {
             ctx.leave(|| {
                 Box::new(TimeWait {
                     ends: self.ends,
@@ -197,7 +196,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// The flow's time is over: what was sent is still delivered, then comes the FIN.
     pub(super) fn stop(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.stop_at = Time::MAX;
+        self.forget_stop();
         if self.nxt < self.end {
             self.end = self.nxt;
             self.send(ctx);
@@ -208,12 +207,12 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn on_deadline(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.rto_at = Time::MAX;
         match self.state {
-            State::SynSent if self.settings.tcp.gives_up_opening(self.retries, self.rtt.rto()) => {
+            State::SynSent if self.settings.tcp.gives_up_opening(self.repair.retries, self.rtt.rto()) => {
                 ctx.ended(Ended::TimedOut);
                 self.finish(ctx);
             }
             State::SynSent => {
-                self.retries += 1;
+                self.repair.retries += 1;
                 self.repair.timeouts += 1;
                 self.rtt.back_off(&self.settings.tcp);
                 self.connect(ctx);
@@ -226,7 +225,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Gives up, and tells the peer (RFC 9293, §3.8.3).
     pub(super) fn give_up(&mut self, ctx: &mut EndpointCtx<'_>) {
         ctx.ended(Ended::TimedOut);
-        self.reset_at(self.una, ctx);
+        self.reset_at(self.una(), ctx);
     }
 
     /// Tells the peer that it is over, with the number of the byte at `at`.
@@ -243,7 +242,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let believed = match self.state {
             // RFC 9293, §3.10.7.3: one that acknowledges the SYN refuses the connection.
             State::SynSent => packet.flags.has(Flags::ACK) && packet.ack == self.ends.own.wire(0),
-            _ => packet.seq == self.ends.peer.wire(self.peer_next.into()),
+            _ => packet.seq == self.ends.peer.wire(self.peer_next()),
         };
         if packet.kind == Kind::Segment && believed {
             ctx.ended(if self.state == State::SynSent { Ended::Refused } else { Ended::Reset });

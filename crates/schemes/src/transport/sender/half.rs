@@ -41,8 +41,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// window's probe stands beyond the window: then the peer would not take it (Linux'
     /// `tcp_acceptable_seq`).
     pub(in crate::transport) fn numbers(&self) -> (u32, u32) {
-        let within = self.nxt.min(self.edge.max(self.una));
-        (self.ends.own.wire(within), self.ends.own.wire(self.una))
+        let within = self.nxt.min(self.edge.max(self.una()));
+        (self.ends.own.wire(within), self.ends.own.wire(self.una()))
     }
 
     /// Whether the SYN-ACK has come.
@@ -113,7 +113,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let agreed = opened.agreed != Agreed::None && !cleared;
         (self.ecn.agreed, self.ecn.capable, self.ecn.heeded) = (opened.agreed, agreed, agreed);
         if opened.agreed == Agreed::Accurate && u64::from(said) == ecn::FIRST + 1 {
-            self.marks.count = Marks::after_a_marked_syn_ack();
+            self.extras.marks = Marks::after_a_marked_syn_ack();
         }
     }
 }

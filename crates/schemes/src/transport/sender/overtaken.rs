@@ -27,7 +27,7 @@ const MOST_REORDERING: Time = Time::from_secs(1);
 type Place = (Time, u64);
 
 /// What the sender knows of the order in which its segments arrive.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Overtaken {
     /// What was sent once and lies below has arrived or has been overtaken.
     frontier: u64,
@@ -175,18 +175,19 @@ impl Overtaken {
 impl<C: NetworkAssisted> Sender<C> {
     /// Called when an ACK of all below `ack` has come, before SND.UNA moves: what it reports for the first time has
     /// arrived.
-    pub(super) fn note_arrivals(&mut self, packet: &Packet, ack: u64, arrived: &[Arrived], now: Time) {
-        let Some(overtaken) = &mut self.overtaken else { return };
+    pub(super) fn note_arrivals(&mut self, packet: &Packet, (ack, before): (u64, u64), arrived: &[Arrived], now: Time) {
+        let Some(overtaken) = self.extras.overtaken_mut() else { return };
+        let base = self.tally.rtt_min;
         for Arrived { sent, .. } in arrived {
             // Karn's algorithm, unless the timestamp says that the repeat has arrived.
             let acked = sent.end() <= ack;
             let sure = !sent.again() || acked && self.ends.echoes(packet, sent.at);
-            if sure || !acked && now.saturating_sub(sent.at) >= self.tally.rtt_min {
+            if sure || !acked && now.saturating_sub(sent.at) >= base {
                 overtaken.arrived(sent.at, sent.end(), sure);
             }
         }
-        let news = ack > self.una || !arrived.is_empty();
-        if news && self.retries == 0 {
+        let news = ack > before || !arrived.is_empty();
+        if news && self.repair.retries == 0 {
             overtaken.hear(now, &self.settings.tcp);
         } else if news {
             overtaken.last_ack = now;
@@ -199,7 +200,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let base = self.tally.rtt_min;
         // What a timeout has repeated was not reordered but waited.
         if at != self.repair.gave_up.0
-            && let Some(overtaken) = &mut self.overtaken
+            && let Some(overtaken) = self.extras.overtaken_mut()
         {
             overtaken.was_reordered(now.saturating_sub(at), base);
         }
@@ -209,7 +210,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// is to be repeated.
     #[inline]
     pub(super) fn find_overtaken(&mut self, now: Time) -> bool {
-        let Some(overtaken) = &mut self.overtaken else { return false };
+        let Some(overtaken) = self.extras.overtaken_mut() else { return false };
         let base = self.tally.rtt_min;
         overtaken.find_overtaken(&mut self.board, now);
         if now >= overtaken.probe_at {
@@ -219,7 +220,7 @@ impl<C: NetworkAssisted> Sender<C> {
         } else if overtaken.last_ack == now {
             overtaken.expect(base, &self.board);
         }
-        if self.una == self.nxt {
+        if self.board.una() == self.nxt {
             overtaken.probe_at = Time::MAX;
         }
         // Controllers hear of losses before anything is repeated: the window may be what the
@@ -236,7 +237,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// When something that has been overtaken is to be repeated.
     #[inline]
     pub(super) fn repeat_at(&self) -> Time {
-        self.overtaken.as_ref().map_or(Time::MAX, |o| o.deadline(self.tally.rtt_min))
+        self.extras.overtaken().map_or(Time::MAX, |o| o.deadline(self.tally.rtt_min))
     }
 
     /// How long to wait for an ACK before the first segment is repeated: the RTO, or where the
@@ -245,7 +246,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn patience(&self) -> Time {
         let (base, tcp) = (self.tally.rtt_min, &self.settings.tcp);
-        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, base, &self.board, tcp));
+        let gaps = self.extras.overtaken().and_then(|o| o.patience(self.repair.retries, base, &self.board, tcp));
         gaps.unwrap_or_else(|| self.longest_wait())
     }
 
@@ -261,7 +262,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.lower_threshold(ctx.now);
         self.repair.gave_up = (ctx.now, self.nxt);
         self.board.forget_if_reneged();
-        if let Some(overtaken) = &mut self.overtaken {
+        if let Some(overtaken) = self.extras.overtaken_mut() {
             overtaken.give_up(&mut self.board);
         }
         // What waits fills the window; the first segment is repeated all the same.

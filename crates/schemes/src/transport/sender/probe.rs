@@ -60,7 +60,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// §7.2: whether a probe may be scheduled, and sent. Where the network tells the rate, a packet beyond that is not
     /// the sender's to send. Ours.
     fn may_probe(&self) -> bool {
-        let waits = self.state == State::Open && self.una < self.nxt && self.edge > self.una;
+        let waits = self.state == State::Open && self.una() < self.nxt && self.edge > self.una();
         waits
             && !self.settings.is_rate_based()
             && self.phase == Phase::Open
@@ -119,8 +119,8 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// §7.4.2, TLP_process_ack. A probe that has repaired the one loss that there was is congestion like any.
     pub(super) fn on_probe_ack(&mut self, packet: &Packet, news: &News) {
-        let Some(probe) = self.awaited_probe().filter(|probe| self.una >= probe.end) else { return };
-        let repaired = probe.repeats && self.una > probe.end;
+        let Some(probe) = self.awaited_probe().filter(|probe| self.una() >= probe.end) else { return };
+        let repaired = probe.repeats && self.una() > probe.end;
         // Both have arrived: a D-SACK says so, or where the receiver sends none, an ACK without any.
         let plain = news.acked == 0 && packet.sack_len == 0 && packet.payload == 0;
         let twice = plain || news.duplicated.is_some_and(|(_, to)| to == probe.end);

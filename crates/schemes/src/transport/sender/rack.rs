@@ -137,11 +137,11 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// `[from, to)` has been sent again, in order to repair a loss.
     pub(super) fn note_repeat(&mut self, from: u64, to: u64, now: Time) {
-        if self.board.retrans() == 0 && self.overtaken.is_none() {
+        if self.board.retrans() == 0 && self.extras.overtaken().is_none() {
             self.board.reports.repeats.clear();
         }
         self.board.retransmitted(from, to, self.rates.as_mut().map(|rates| &mut rates.samples));
-        if self.sack_on() || self.overtaken.is_some() {
+        if self.sack_on() || self.extras.overtaken().is_some() {
             self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
         if let Some(undo) = &mut self.repair.undo {
@@ -164,9 +164,9 @@ impl<C: NetworkAssisted> Sender<C> {
         adapts && packet.sack_len > 0
     }
 
-    /// Called when an ACK has come, before SND.UNA moves, with what it reports for the first time.
-    pub(super) fn note_evidence(&mut self, arrived: &[Arrived], now: Time) {
-        let (una, base) = (self.una, self.tally.rtt_min);
+    /// Called when an ACK has come, with what it reports for the first time. SND.UNA was `una` before.
+    pub(super) fn note_evidence(&mut self, una: u64, arrived: &[Arrived], now: Time) {
+        let base = self.tally.rtt_min;
         let repair = &mut *self.repair;
         let outstanding = if self.phase == Phase::Loss { repair.recover } else { 0 };
         let (rack, undo) = (repair.rack.get_or_insert_default(), &mut repair.undo);

@@ -39,7 +39,7 @@ impl<C: NetworkAssisted> Sender<C> {
     fn begin_recovery(&mut self, flight: u64, news: &News, ctx: &mut EndpointCtx<'_>) {
         self.remember_window();
         // With SACK a repeat that is on its way is not lost with its original.
-        self.note_lost(self.una, self.una + 1, !self.sack_on(), news.now);
+        self.note_lost(self.una(), self.una() + 1, !self.sack_on(), news.now);
         let congestion = self.congestion(news.now, flight);
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
         self.repair.recover = self.nxt;
@@ -61,7 +61,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.proportion(news, true);
         // What an earlier recovery has repeated last of all may be on its way.
-        if !self.board.of(self.una).is_some_and(|first| first.has(RETRANS)) {
+        if !self.board.of(self.una()).is_some_and(|first| first.has(RETRANS)) {
             self.retransmit_first(ctx);
         }
     }
@@ -87,7 +87,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     pub(super) fn ack_in_recovery(&mut self, news: &mut News, ctx: &mut EndpointCtx<'_>) {
-        if self.una >= self.repair.recover {
+        if self.una() >= self.repair.recover {
             self.leave_recovery(news, ctx);
         } else if self.try_undo(news) {
             self.repair_what_is_lost(news, ctx);
@@ -116,7 +116,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.rto_at = Time::MAX;
         }
         self.repair.partial += 1;
-        self.note_lost(self.una, self.una + 1, true, news.now);
+        self.note_lost(self.una(), self.una() + 1, true, news.now);
         self.retransmit_first(ctx);
     }
 
@@ -145,7 +145,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Nothing is repaired any more.
     pub(super) fn reopen(&mut self, now: Time) {
         self.phase = Phase::Open;
-        self.dupacks = 0;
+        self.forget_duplicates();
         self.rto_at = Time::MAX;
         self.probes_moved();
         if let Some(rack) = &mut self.repair.rack {
@@ -168,7 +168,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.grow(ack);
         }
         // RFC 6675, §5.1: no fast recovery until RecoveryPoint is acknowledged.
-        if self.una >= self.repair.recover {
+        if self.una() >= self.repair.recover {
             self.reopen(news.now);
             self.repair_what_is_lost(news, ctx);
         } else {
@@ -192,19 +192,19 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// The retransmission timer expired: RFC 6298, (5.4) to (5.6).
     pub(super) fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.una == self.nxt && self.needs_data() {
+        if self.una() == self.nxt && self.needs_data() {
             return; // nothing is outstanding, and there is nothing to probe a closed window with
         }
-        if self.retries >= self.settings.tcp.max_retries {
+        if self.repair.retries >= self.settings.tcp.max_retries {
             return self.give_up(ctx);
         }
-        self.retries += 1;
+        self.repair.retries += 1;
         self.rtt.back_off(&self.settings.tcp);
-        if self.edge <= self.una || self.una == self.nxt {
+        if self.edge <= self.una() || self.una() == self.nxt {
             return self.probe_window(ctx);
         }
         self.repair.timeouts += 1;
-        if self.overtaken.is_some() {
+        if self.extras.overtaken().is_some() {
             return self.ask(ctx);
         }
         self.collapse(ctx.now);
@@ -226,7 +226,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 5681, equation 4, after a timeout; held constant when the same data time out again.
     pub(super) fn lower_threshold(&mut self, now: Time) {
-        if self.retries == 1 || C::OWN_WINDOW {
+        if self.repair.retries == 1 || C::OWN_WINDOW {
             self.remember_window();
             let congestion = self.congestion(now, self.in_network());
             self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(self.least_threshold());
@@ -236,7 +236,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Gives all that is outstanding up for lost.
     fn collapse(&mut self, now: Time) {
         let mss = self.window.mss;
-        self.note_lost(self.una, self.nxt, true, now);
+        self.note_lost(self.una(), self.nxt, true, now);
         self.lower_threshold(now);
         // RFC 5681, §3.1: the loss window is one segment. Where the network stores, the controller
         // says.
@@ -244,13 +244,13 @@ impl<C: NetworkAssisted> Sender<C> {
         // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken
         // is lost.
         self.repair.recover = match self.settings.stores {
-            true => self.nxt.min(self.board.highest().max(self.una + mss)),
+            true => self.nxt.min(self.board.highest().max(self.una() + mss)),
             false => self.nxt,
         };
         self.repair.gave_up = (now, self.nxt);
         self.phase = Phase::Loss;
         self.stop_probes();
-        self.dupacks = 0;
+        self.forget_duplicates();
         self.repair.limited_transmit = 0;
         self.board.forget_if_reneged();
         self.board.forget_repeats();

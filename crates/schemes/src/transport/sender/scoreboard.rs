@@ -107,7 +107,7 @@ pub struct Scoreboard {
     sent: Fifo<Sent>,
     /// Where the first segment begins.
     begin: u64,
-    /// SND.UNA, which may lie within the first segment.
+    /// SND.UNA: the first byte not yet acknowledged, which may lie within the first segment.
     una: u64,
     /// What there is to say of them.
     pub(super) reports: LazyBox<Reports>,
@@ -207,6 +207,7 @@ impl Scoreboard {
         self.sent.back().map_or(self.una, |last| last.end())
     }
     /// SND.UNA.
+    #[inline]
     pub fn una(&self) -> u64 {
         self.una
     }

@@ -68,7 +68,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// it apart from the others.
     #[must_use]
     pub fn supplied(mut self, between: Interfaces, flow: &FlowSpec) -> Sender<C> {
-        self.supply = Some(Box::default());
+        self.extras.supply = Some(Box::default());
         self.ends.between(between, flow);
         self.ends.shares_window = true;
         self
@@ -84,7 +84,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn supply_from(&mut self, application: midpath_core::roles::Supply) {
-        let supply = self.supply.get_or_insert_default();
+        let supply = self.extras.supply.get_or_insert_default();
         // The application is never asked for more: it says when it has some.
         (supply.dry, supply.applied) = (true, true);
         let given = supply.given;
@@ -101,7 +101,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(in crate::transport) fn hold(&mut self) -> bool {
         let held = !self.control.is_admitted();
         if held {
-            self.supply = Some(Box::new(Supply { applied: true, held, ..Supply::default() }));
+            self.extras.supply = Some(Box::new(Supply { applied: true, held, ..Supply::default() }));
         }
         held
     }
@@ -109,7 +109,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Lets go what was held if the network has admitted the flow; says whether it has.
     pub(in crate::transport) fn let_go(&mut self, ctx: &mut EndpointCtx<'_>) -> bool {
         let admitted = self.state == State::Open && self.control.is_admitted();
-        if admitted && let Some(supply) = &mut self.supply {
+        if admitted && let Some(supply) = self.extras.supply_mut() {
             supply.held = false;
             let view = self.view();
             let waits = self.control.waits(&view, ctx);
@@ -121,7 +121,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// One past the last byte that an application has handed over; without one there is no end to it.
     #[inline]
     pub(super) fn handed_over(&self) -> u64 {
-        self.supply.as_ref().filter(|supply| supply.applied).map_or(u64::MAX, |supply| supply.given)
+        self.extras.supply().filter(|supply| supply.applied).map_or(u64::MAX, |supply| supply.given)
     }
 
     /// Whether a packet is the SYN-ACK that this end waits for.
@@ -148,14 +148,14 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Hands `bytes` over, whose first one the caller calls `label`. They leave with the next
     /// [`Sender::push`].
     pub fn give(&mut self, bytes: u64, label: u64) {
-        if let Some(supply) = &mut self.supply {
+        if let Some(supply) = self.extras.supply_mut() {
             supply.add(bytes, label);
         }
     }
 
     /// Says that nothing more will be handed over: the FIN follows.
     pub fn close(&mut self) {
-        if let Some(supply) = &self.supply {
+        if let Some(supply) = self.extras.supply() {
             self.end = self.end.min(supply.given);
         }
     }
@@ -172,7 +172,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn expect(&mut self, dry: bool) {
-        if let Some(supply) = &mut self.supply {
+        if let Some(supply) = self.extras.supply_mut() {
             supply.dry = dry;
         }
     }
@@ -190,14 +190,14 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// The piece that holds the byte `at`, if that is not acknowledged yet.
     pub fn piece(&self, at: u64) -> Option<Piece> {
-        self.supply.as_ref()?.find(at).copied().filter(|p| p.from <= at)
+        self.extras.supply()?.find(at).copied().filter(|p| p.from <= at)
     }
 
     /// What has been handed over and is not acknowledged, oldest first.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
-        let all = self.supply.iter().flat_map(|s| s.pieces.iter().copied());
+        let all = self.extras.supply().into_iter().flat_map(|s| s.pieces.iter().copied());
         all.map(|p| {
-            let done = self.una.saturating_sub(p.from).min(p.to - p.from);
+            let done = self.una().saturating_sub(p.from).min(p.to - p.from);
             Piece { from: p.from + done, to: p.to, label: p.label + done }
         })
     }
@@ -212,13 +212,13 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.state != State::Open || repairs || self.end != u64::MAX {
             return 0;
         }
-        let waits = self.supply.as_ref().map_or(0, |s| s.given - self.nxt);
+        let waits = self.extras.supply().map_or(0, |s| s.given - self.nxt);
         self.budget().saturating_sub(self.pipe() + waits).min(self.edge.saturating_sub(self.nxt + waits))
     }
 
     /// How often it has timed out since it heard anything new.
     pub fn silence(&self) -> u32 {
-        self.retries
+        self.repair.retries
     }
 
     /// Smoothed round-trip time; zero before the first sample.
@@ -241,12 +241,12 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Whether all that was handed over has been sent, and the end has not been said; or all is held back.
     pub(super) fn needs_data(&self) -> bool {
-        self.supply.as_ref().is_some_and(|s| s.held || self.nxt >= s.given && s.given < self.end)
+        self.extras.supply().is_some_and(|s| s.held || self.nxt >= s.given && s.given < self.end)
     }
 
     /// Whether the supplier could have more for this very moment.
     pub(super) fn more_may_come(&self) -> bool {
-        self.needs_data() && self.supply.as_ref().is_some_and(|s| !s.dry)
+        self.needs_data() && self.extras.supply().is_some_and(|s| !s.dry)
     }
 }
 

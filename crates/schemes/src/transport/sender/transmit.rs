@@ -33,7 +33,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// outstanding.
     #[inline]
     pub(super) fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if std::mem::take(&mut self.paused) && self.una == self.nxt {
+        if std::mem::take(&mut self.paused) && self.una() == self.nxt {
             self.end_pause(ctx.now);
         }
         let mut pipe = self.pipe();
@@ -91,7 +91,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The most that may be in flight now.
     #[inline]
     pub(super) fn budget(&self) -> u64 {
-        if self.phase != Phase::Open || self.dupacks == 0 {
+        if self.phase != Phase::Open || self.repair.dupacks == 0 {
             return self.window.cwnd;
         }
         match (self.settings.tcp.limited_transmit, self.sack_on()) {
@@ -99,7 +99,7 @@ impl<C: NetworkAssisted> Sender<C> {
             // RFC 6675, §5, step 3: the pipe has shrunk by what was SACKed.
             (true, true) => self.window.cwnd,
             // RFC 3042, §2: one segment for each of the first two duplicates.
-            (true, false) => self.window.cwnd + u64::from(self.dupacks.min(2)) * self.window.mss,
+            (true, false) => self.window.cwnd + u64::from(self.repair.dupacks.min(2)) * self.window.mss,
         }
     }
 
@@ -108,7 +108,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn start_timer(&mut self, now: Time) {
         if self.rto_at == Time::MAX
-            && (self.una < self.nxt || (self.nxt <= self.end && !self.pacing && !self.needs_data()))
+            && (self.una() < self.nxt || (self.nxt <= self.end && !self.pacing && !self.needs_data()))
         {
             self.rto_at = now.saturating_add(self.patience());
         }
@@ -119,7 +119,7 @@ impl<C: NetworkAssisted> Sender<C> {
     fn next_segment(&mut self, pipe: u64) -> Option<Segment> {
         match self.phase {
             // With RACK, what was sent before a repeat that is acknowledged has an ACK to come: not yet a loss to repair.
-            Phase::Open if self.overtaken.is_none() => self.new_segment(pipe),
+            Phase::Open if self.extras.overtaken().is_none() => self.new_segment(pipe),
             Phase::Recovery if self.sack_on() => self.next_seg(pipe),
             Phase::Recovery => self.new_segment(pipe),
             Phase::Loss if self.tries_new_data() => self.new_segment(pipe),
@@ -165,7 +165,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The first segment of a hole in what was sent.
     pub(super) fn segment_in(&self, (from, to): (u64, u64)) -> Segment {
         let mut payload = self.window.mss.min(to.min(self.end) - from.min(self.end));
-        if let Some(supply) = &self.supply {
+        if let Some(supply) = self.extras.supply() {
             payload = payload.min(supply.limit(from).saturating_sub(from));
         }
         let fin = from + payload == self.end && to > self.end;
@@ -180,7 +180,7 @@ impl<C: NetworkAssisted> Sender<C> {
             return None;
         }
         let mut payload = self.window.mss.min(self.end - from);
-        if let Some(supply) = &self.supply {
+        if let Some(supply) = self.extras.supply() {
             payload = payload.min(supply.limit(from).saturating_sub(from));
         }
         if payload > 0 && from + payload > self.edge {
@@ -232,15 +232,15 @@ impl<C: NetworkAssisted> Sender<C> {
 
     #[inline]
     fn count_new(&mut self, segment: Segment, now: Time) {
-        if self.una == self.nxt
-            && let Some(overtaken) = &mut self.overtaken
+        if self.una() == self.nxt
+            && let Some(overtaken) = self.extras.overtaken_mut()
         {
             overtaken.expect_first(self.tally.rtt_min, now);
         }
         self.nxt += segment.len();
         self.board.sent(self.nxt, now);
         self.probes_moved();
-        if self.dupacks > 0 && self.phase == Phase::Open {
+        if self.repair.dupacks > 0 && self.phase == Phase::Open {
             self.repair.limited_transmit += segment.payload;
         }
     }
@@ -251,7 +251,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.board.sent_again(from, to, now);
         if !segment.probe {
             self.note_repeat(from, to, now);
-        } else if self.overtaken.is_some() {
+        } else if self.extras.overtaken().is_some() {
             self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
     }
@@ -266,11 +266,11 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 9293, §3.8.6.1: one byte into a closed window, again and again, so that its opening is
     /// not missed.
     pub(super) fn probe_window(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let again = self.una < self.nxt;
-        let payload = u64::from(self.una < self.end);
-        let fin = payload == 0 || self.una + payload == self.end && (!again || self.nxt > self.end);
+        let again = self.una() < self.nxt;
+        let payload = u64::from(self.una() < self.end);
+        let fin = payload == 0 || self.una() + payload == self.end && (!again || self.nxt > self.end);
         self.pace_from(ctx.now);
-        self.emit(Segment { from: self.una, payload, fin, again, probe: true }, ctx);
+        self.emit(Segment { from: self.una(), payload, fin, again, probe: true }, ctx);
         self.start_timer(ctx.now);
     }
 

@@ -99,7 +99,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let probed = self.awaited_probe().is_some_and(|probe| probe.end == to);
         let repair = &mut *self.repair;
         if let Some(rack) = repair.rack.as_mut().filter(|_| !probed) {
-            rack.on_dsack(self.una, self.nxt);
+            rack.on_dsack(self.board.una(), self.nxt);
         }
         if let Some(undo) = &mut repair.undo {
             undo.duplicated(from, to);
@@ -117,7 +117,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let Some(undo) = &self.repair.undo else { return false };
         let twice = news.duplicated.is_some() && undo.all_duplicated();
         let original = self.is_of_original(news, undo);
-        let done = self.una >= self.repair.recover;
+        let done = self.una() >= self.repair.recover;
         let spurious = match self.phase {
             Phase::Open => twice,
             // While repeats are on their way one of them may still be the one that was needed.
