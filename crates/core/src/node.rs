@@ -240,6 +240,12 @@ impl Node {
         slot.gather();
     }
 
+    /// Says that the driver can mark a packet after it has been sent on `port`, until the next one begins there
+    /// ([`Driver::mark_sent`]). Whether the port makes use of it.
+    pub fn marks_sent(&mut self, port: PortId) -> bool {
+        self.slots[usize::from(port.0)].mark_sent()
+    }
+
     /// Asks for [`Woken::Driver`] with `token` at `at`.
     pub fn wake_driver(&mut self, at: Time, token: u32) {
         self.timers.push(at, Wake::Driver(token));

@@ -69,9 +69,9 @@ static void credit(uint16_t mtu, uint32_t packets, int count) {
             printf("pull,%llu,0", (unsigned long long)said);
         } else {
             src._backlog = below(4) ? (1 << 30) : below(packets * mtu);
-            // The simulator's type is unsigned: what is below zero there is nothing asked for.
+            // The simulator's type is unsigned: what is below zero is asked for without end, -1 here.
             int64_t target = (int64_t)src.computePullTarget();
-            printf("target,%lld,%lld", (long long)src._backlog, (long long)std::max<int64_t>(target, 0));
+            printf("target,%lld,%lld", (long long)src._backlog, (long long)std::max<int64_t>(target, -1));
             src._backlog = 1 << 30;
         }
         printf(",%lld\n", (long long)src.credit());

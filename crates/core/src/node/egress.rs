@@ -146,6 +146,7 @@ impl Node {
         call: impl FnOnce(&mut P, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
         let mut called = called(&mut self.slots[usize::from(port.0)])?;
+        let mut sent = called.sent;
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -162,6 +163,7 @@ impl Node {
             timer: called.timer,
             marks: called.marks,
             trims: called.trims,
+            sent: &mut sent,
         };
         let answer = call(called.port, &mut ctx);
         called.note_level(now.min(self.until));

@@ -40,6 +40,7 @@ impl Node {
             p.outbound(pkt, ctx);
             let marks = *ctx.marks;
             let next = if ctx.transmitter.is_busy() { None } else { p.poll_transmit(ctx) };
+            debug_assert!(ctx.sent.packet().is_none(), "who is idle and has something is asked before");
             (marks > before, marks, next)
         });
         let (marked, marks, next) = outcome.expect("a driver without timetables runs nodes with held ports only");
@@ -101,7 +102,7 @@ impl Node {
             return;
         }
         let transmitter = driver.transmitter(port, now);
-        let next = if transmitter.is_busy() { None } else { self.ask(port, now, transmitter, pool) };
+        let next = if transmitter.is_busy() { None } else { self.ask(port, now, transmitter, pool, driver) };
         self.go_on(port, now, transmitter, next, pool, driver);
     }
 
@@ -153,11 +154,23 @@ impl Node {
 
     /// Asks a held port for its next packet; with it, how many marks there were before.
     #[inline]
-    fn ask(&mut self, port: PortId, now: Time, transmitter: Transmitter, pool: &mut Pool) -> Option<(Pkt, u64)> {
-        self.with_port(port, now, transmitter, pool, |p, ctx| {
+    fn ask<D: Driver>(
+        &mut self,
+        port: PortId,
+        now: Time,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<(Pkt, u64)> {
+        let (next, marks, sent) = self.with_port(port, now, transmitter, pool, |p, ctx| {
             let marks = *ctx.marks;
-            Some((p.poll_transmit(ctx)?, marks))
-        })?
+            (p.poll_transmit(ctx), marks, ctx.sent.packet())
+        })?;
+        let late = sent.is_some_and(|id| driver.mark_sent(port, id, pool));
+        if late {
+            self.slots[usize::from(port.0)].cold().marks += 1;
+        }
+        next.map(|pkt| (pkt, marks + u64::from(late)))
     }
 
     /// A port whose transmitter is busy is asked again then, if it has something, or when the
@@ -225,7 +238,7 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) -> Option<Pkt> {
-        let next = self.ask(port, now, Transmitter::Idle { since: now }, pool);
+        let next = self.ask(port, now, Transmitter::Idle { since: now }, pool, driver);
         if let Some((pkt, marks)) = &next {
             self.count(port, now, pkt, *marks, pool, driver);
         }

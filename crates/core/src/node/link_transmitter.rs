@@ -57,6 +57,11 @@ impl LinkTransmitter {
         self
     }
 
+    /// Whether packets leave at the link's rate, and nothing else decides when.
+    pub fn goes_by_rate(&self) -> bool {
+        self.pace.is_none()
+    }
+
     fn slot(&self) -> Option<Time> {
         match self.pace.as_deref()? {
             Pace::Frames(slot) => *slot,

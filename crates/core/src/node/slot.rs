@@ -8,7 +8,9 @@ use crate::fifo::Fifo;
 use crate::limit::Bound;
 use crate::packet::Packet;
 use crate::rng::Stream;
-use crate::roles::{Backlog, CutThrough, Discipline, Drop, LinkInfo, Port, Timetable, Transmitter, Verdict, View};
+use crate::roles::{
+    Backlog, CutThrough, Discipline, Drop, LinkInfo, Port, SentMark, Timetable, Transmitter, Verdict, View,
+};
 use crate::stats::{DelayHistogram, PortCounters};
 use crate::units::{Rate, Time, TxClock};
 
@@ -60,6 +62,8 @@ impl PortFlags {
     const CUT_THROUGH: u8 = 8;
     /// Held ports: the driver gathers its packets into frames.
     const GATHERED: u8 = 16;
+    /// Held ports: the driver can mark what has been sent, and the port does.
+    const MARKS_SENT: u8 = 32;
 
     fn of(discipline: &Discipline, link: &LinkInfo) -> PortFlags {
         let (kind, watches, unasked) = match discipline {
@@ -138,6 +142,7 @@ pub(super) struct PortCall<'a, P: ?Sized> {
     pub timer: &'a mut Time,
     pub marks: &'a mut u64,
     pub trims: &'a mut u64,
+    pub sent: SentMark,
     waited: &'a mut u128,
     level: Option<&'a mut Level>,
 }
@@ -245,6 +250,13 @@ impl Slot {
         self.flags.0 = (self.flags.0 | PortFlags::GATHERED) & !PortFlags::CUT_THROUGH;
     }
 
+    /// The driver can mark what has been sent. Whether the port does.
+    pub fn mark_sent(&mut self) -> bool {
+        let marks = self.held().is_some_and(|port| port.marks_sent());
+        self.flags.0 |= if marks { PortFlags::MARKS_SENT } else { 0 };
+        marks
+    }
+
     /// Whether the driver does so.
     #[inline]
     pub fn is_gathered(&self) -> bool {
@@ -273,13 +285,14 @@ impl Slot {
     #[inline]
     pub fn called(&mut self) -> Option<PortCall<'_, dyn Port>> {
         if self.rule.is_some() {
-            let PortCall { port, booked, state, timer, marks, trims, waited, level } = self.called_rule()?;
-            return Some(PortCall { port, booked, state, timer, marks, trims, waited, level });
+            let PortCall { port, booked, state, timer, marks, trims, sent, waited, level } = self.called_rule()?;
+            return Some(PortCall { port, booked, state, timer, marks, trims, sent, waited, level });
         }
         let (booked, state) = (self.booked(), self.shared());
+        let sent = if self.flags.has(PortFlags::MARKS_SENT) { SentMark::No } else { SentMark::Never };
         let ColdState { held, timer, marks, trims, level, .. } = self.cold.as_deref_mut()?;
         let (port, timer, level) = (held.as_mut()?.port_mut(), &mut timer.deadline, Some(level));
-        Some(PortCall { port, booked, state, timer, marks, trims, waited: &mut self.waited, level })
+        Some(PortCall { port, booked, state, timer, marks, trims, sent, waited: &mut self.waited, level })
     }
 
     /// The same of a timetable's rule. A timetable has no timer: what it wishes for does not count.
@@ -289,7 +302,8 @@ impl Slot {
         let port = self.rule.as_deref_mut()?;
         let ColdState { timer, marks, trims, .. } = self.cold.get_or_insert_default().as_mut();
         let timer = &mut timer.deadline;
-        Some(PortCall { port, booked, state, timer, marks, trims, waited: &mut self.waited, level: None })
+        let sent = SentMark::Never;
+        Some(PortCall { port, booked, state, timer, marks, trims, sent, waited: &mut self.waited, level: None })
     }
 
     /// Asks a timetable, which is up to date, about a packet that arrives.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Note, Packet, Trim};
+use super::{Ecn, Note, Packet, Trim};
 use crate::cache::fetch;
 
 /// The bytes of a packet's payload, for drivers and ends that have some. Copies of a packet share them.
@@ -292,6 +292,15 @@ impl Pool {
     #[inline]
     pub fn fetch(&self, number: u32) {
         fetch(&self.slots[number as usize]);
+    }
+
+    /// Sets CE on a packet that is on its way, unless somebody has made it one that is not ECN-capable since.
+    pub fn mark(&mut self, id: PacketId) -> &Packet {
+        let packet = &mut self.slots[id.0 as usize];
+        if packet.ecn.capable() {
+            packet.ecn = Ecn::Ce;
+        }
+        packet
     }
 
     /// A packet that is alive and held by somebody else.

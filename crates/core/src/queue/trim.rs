@@ -6,7 +6,7 @@
 
 use super::scheduler::Lane;
 use crate::limit::{Backlog, Bound};
-use crate::packet::{Kind, Packet, Pkt, Trim};
+use crate::packet::{Kind, Packet, PacketId, Pkt, Trim};
 use crate::queue_spec::TrimParams;
 use crate::rng::{Stream, below, unit};
 use crate::roles::{CutThrough, Drop, HopCtx, Port, PortCtx};
@@ -26,6 +26,8 @@ pub struct Trimming {
     lanes: [Lane; 2],
     /// What waits of packets with payload and without.
     waits: [Backlog; 2],
+    /// The packet that was begun last, if it may be marked when it has been sent.
+    last: Option<PacketId>,
 }
 
 const DATA: usize = 0;
@@ -50,6 +52,7 @@ impl Trimming {
             turn: 0,
             lanes: Default::default(),
             waits: Default::default(),
+            last: None,
         }
     }
 
@@ -108,7 +111,7 @@ impl Trimming {
         if self.turn < ratio { HEADERS } else { DATA }
     }
 
-    /// `decide_ECN`, of what a packet with payload leaves behind it.
+    /// `decide_ECN`, of what a packet with payload leaves behind it when it has been sent (`completeService`).
     fn chooses(&self, rng: &mut Stream) -> bool {
         let waits = self.waits[DATA];
         let [min, max] = &self.mark;
@@ -128,6 +131,10 @@ impl Trimming {
 
 impl Port for Trimming {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
+        if !ctx.transmitter.is_busy() {
+            // What was sent last has left nothing behind it.
+            self.last = None;
+        }
         let packet = &ctx.pool[&pkt];
         let size = packet.size;
         if class(packet) == HEADERS {
@@ -146,14 +153,30 @@ impl Port for Trimming {
     }
 
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        if let Some(last) = self.last.take()
+            && ctx.can_mark_sent()
+            && ctx.transmitter.idle_since() == Some(ctx.now)
+            && self.chooses(ctx.rng)
+        {
+            ctx.mark_sent(last);
+        }
         let lane = self.next();
         let pkt = self.lanes[lane].pop_front(ctx.pool)?;
         self.left(&ctx.pool[&pkt]);
         let packet = &ctx.pool[&pkt];
-        if packet.payload > 0 && packet.ecn.capable() && self.chooses(ctx.rng) {
-            ctx.mark(&pkt);
+        if packet.payload > 0 && packet.ecn.capable() {
+            if ctx.can_mark_sent() {
+                self.last = Some(pkt.id());
+            } else if self.chooses(ctx.rng) {
+                // What has begun is out of reach: a packet is marked by what it leaves behind as it begins.
+                ctx.mark(&pkt);
+            }
         }
         Some(pkt)
+    }
+
+    fn marks_sent(&self) -> bool {
+        true
     }
 
     fn watches_inbound(&self) -> bool {
@@ -166,7 +189,7 @@ impl Port for Trimming {
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {
         self.lanes.iter_mut().for_each(|lane| lane.clear(&mut |pkt| ctx.drop(pkt, Drop::Fault)));
-        (self.waits, self.turn) = (Default::default(), 0);
+        (self.waits, self.turn, self.last) = (Default::default(), 0, None);
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
@@ -174,12 +197,16 @@ impl Port for Trimming {
     }
 }
 
-/// What finds nothing waiting leaves at once: nothing marks it.
+/// What finds nothing waiting leaves at once: what comes while it is sent may mark it.
 impl CutThrough for Trimming {
     fn cut_through(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
         let packet = &hop.pool[pkt];
         let class = class(packet);
-        self.waits == [Backlog::default(); 2] && self.bounds[class].admits(Backlog::default(), packet.size)
+        if self.waits != [Backlog::default(); 2] || !self.bounds[class].admits(Backlog::default(), packet.size) {
+            return false;
+        }
+        self.last = (class == DATA && packet.ecn.capable()).then(|| pkt.id());
+        true
     }
 
     fn pass_inbound(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {

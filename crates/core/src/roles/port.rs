@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use super::HopCtx;
 use crate::limit::Backlog;
-use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -103,6 +103,10 @@ pub trait Port: Send {
     fn watches_inbound(&self) -> bool {
         true
     }
+    /// Whether it may mark packets that it has sent ([`PortCtx::mark_sent`]). Asked once.
+    fn marks_sent(&self) -> bool {
+        false
+    }
     /// Called when a packet that came in through a sibling was handed over to this port
     /// ([`PortCtx::hand_over`]), before it is routed: what [`Port::inbound`] does, of a packet that
     /// the sibling vouches for.
@@ -200,6 +204,29 @@ pub struct PortCtx<'a> {
     pub(crate) timer: &'a mut Time,
     pub(crate) marks: &'a mut u64,
     pub(crate) trims: &'a mut u64,
+    pub(crate) sent: &'a mut SentMark,
+}
+
+/// Whether a packet that has been sent can be marked, and which one is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SentMark {
+    /// The driver cannot: a packet that has begun is out of reach.
+    Never,
+    /// None is.
+    No,
+    /// This one.
+    Yes(PacketId),
+}
+
+impl SentMark {
+    /// Which one.
+    #[inline]
+    pub fn packet(self) -> Option<PacketId> {
+        match self {
+            SentMark::Yes(id) => Some(id),
+            SentMark::Never | SentMark::No => None,
+        }
+    }
 }
 
 /// The rate at which the neighbour of a port sends to it; `reverse` has nothing where that is the link's own.
@@ -253,6 +280,17 @@ impl PortCtx<'_> {
     pub fn mark(&mut self, pkt: &Pkt) {
         self.pool[pkt].ecn = crate::packet::Ecn::Ce;
         *self.marks += 1;
+    }
+    /// Whether [`PortCtx::mark_sent`] does something: drivers on real packets and links that gather packets or let them go
+    /// at other times than their rate says cannot mark what has begun.
+    #[inline]
+    pub fn can_mark_sent(&self) -> bool {
+        *self.sent != SentMark::Never
+    }
+    /// In [`Port::poll_transmit`]: sets CE on the packet that was begun last and has been sent now.
+    pub fn mark_sent(&mut self, id: PacketId) {
+        debug_assert!(self.can_mark_sent());
+        *self.sent = SentMark::Yes(id);
     }
     /// Cuts a packet's payload off and counts it; `at_last_hop` if the link leads to its destination.
     pub fn trim(&mut self, pkt: &Pkt, at_last_hop: bool) {

@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use super::port::{Action, Drop, LinkInfo, PortCtx, Transmitter};
+use super::port::{Action, Drop, LinkInfo, PortCtx, SentMark, Transmitter};
 use super::{Backlog, Timetable, Verdict, View};
-use crate::packet::{NodeId, Pkt, Pool, PortId};
+use crate::packet::{NodeId, PacketId, Pkt, Pool, PortId};
 use crate::rng::{Purpose, Stream, stream};
 use crate::units::{Rate, Time};
 
@@ -32,6 +32,7 @@ pub struct StandalonePort {
     pub state: Option<Box<dyn Any + Send>>,
     links: [LinkInfo; 1],
     rng: Stream,
+    sent: SentMark,
 }
 
 impl StandalonePort {
@@ -49,7 +50,22 @@ impl StandalonePort {
             state: None,
             links: [link],
             rng: stream(1, Purpose::Ports, 0),
+            sent: SentMark::Never,
         }
+    }
+
+    /// The same where packets can be marked that have been sent.
+    #[must_use]
+    pub fn with_sent_marks(mut self) -> StandalonePort {
+        self.sent = SentMark::No;
+        self
+    }
+
+    /// The packet that was marked after it had been sent, since this was asked last.
+    pub fn take_sent_mark(&mut self) -> Option<PacketId> {
+        let id = self.sent.packet()?;
+        self.sent = SentMark::No;
+        Some(id)
     }
 
     /// The same with a random stream of its own: that of node `index` in a run of this seed.
@@ -94,6 +110,7 @@ impl StandalonePort {
             timer: &mut self.timer,
             marks: &mut self.marks,
             trims: &mut self.trims,
+            sent: &mut self.sent,
         }
     }
 }

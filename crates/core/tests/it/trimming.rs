@@ -4,7 +4,7 @@
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, PortId, Trim};
 use midpath_core::queue::{AqmSpec, Discipline, Limit, QueueSpec, TrimParams};
 use midpath_core::rng::{Purpose, Stream, below, stream, unit};
-use midpath_core::roles::{Action, Drop, LinkInfo, Port, StandalonePort};
+use midpath_core::roles::{Action, Drop, LinkInfo, Port, StandalonePort, Transmitter};
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
@@ -60,6 +60,10 @@ struct Lists {
     turn: u64,
     rng: Stream,
     lost: Vec<u32>,
+    /// Whether a packet is marked when it has been sent; that which was sent last, and those that were marked so.
+    late: bool,
+    last: Option<u32>,
+    marked: Vec<u32>,
 }
 
 fn size(list: &[Packet]) -> u64 {
@@ -110,7 +114,16 @@ impl Lists {
         self.order.push(p.seq);
         self.data.push(p);
     }
+    fn marks(&mut self) -> bool {
+        let (left, min, max) = (size(&self.data), of(self.params.min), of(self.params.max));
+        left > max || left > min && unit(&mut self.rng) * ((max - min) as f64) < (left - min) as f64
+    }
     fn send(&mut self) -> Option<Packet> {
+        if let Some(last) = self.last.take()
+            && self.marks()
+        {
+            self.marked.push(last);
+        }
         let first = |list: &mut Vec<Packet>| (!list.is_empty()).then(|| list.remove(0));
         let headers_next = match self.params.headers_per_packet {
             None => self.headers.first().is_some_and(|p| Some(&p.seq) == self.order.first()),
@@ -122,11 +135,10 @@ impl Lists {
         };
         let mut p = if headers_next { first(&mut self.headers) } else { first(&mut self.data) }?;
         self.order.retain(|seq| *seq != p.seq);
-        let (left, min, max) = (size(&self.data), of(self.params.min), of(self.params.max));
-        if p.payload > 0
-            && p.ecn.capable()
-            && (left > max || left > min && unit(&mut self.rng) * ((max - min) as f64) < (left - min) as f64)
-        {
+        let capable = p.payload > 0 && p.ecn.capable();
+        if capable && self.late {
+            self.last = Some(p.seq);
+        } else if capable && self.marks() {
             p.ecn = Ecn::Ce;
         }
         Some(p)
@@ -160,13 +172,16 @@ proptest! {
     #[test]
     fn it_does_as_its_model(
         steps in steps(), limit in 1000u64..6000, headers in 28u64..400, ratio in prop::option::of(1u32..6),
+        late in any::<bool>(),
     ) {
         let spec = spec(limit, headers, ratio);
         let AqmSpec::Trim(params) = spec.aqm else { unreachable!() };
-        let (mut bench, mut queue) = (bench(), port(&spec));
+        let (mut bench, mut queue) = (if late { bench().with_sent_marks() } else { bench() }, port(&spec));
         let rng = stream(3, Purpose::Ports, 0);
-        let mut model = Lists { data: vec![], headers: vec![], order: vec![], spec, params, turn: 0, rng, lost: vec![] };
-        let (mut came, mut left, mut gone) = (0, 0, 0);
+        let mut model = Lists {
+            data: vec![], headers: vec![], order: vec![], spec, params, turn: 0, rng, lost: vec![], late, last: None, marked: vec![]
+        };
+        let (mut came, mut left, mut gone, mut begun) = (0, 0, 0, None);
         for step in steps {
             match step {
                 Step::Arrive(payload, trim, ecn, last) => {
@@ -174,6 +189,7 @@ proptest! {
                     came += 1;
                     model.arrive(p);
                     let pkt = bench.pool.insert(p);
+                    bench.transmitter = Transmitter::Busy { until: None };
                     queue.outbound(pkt, &mut bench.ctx());
                     let lost = drops(&mut bench);
                     gone += lost.len();
@@ -181,9 +197,16 @@ proptest! {
                     model.lost.clear();
                 }
                 Step::Send => {
+                    bench.transmitter = Transmitter::Idle { since: bench.now };
                     let pkt = queue.poll_transmit(&mut bench.ctx());
+                    let id = pkt.as_ref().map(Pkt::id);
                     let p = pkt.map(|pkt| bench.pool.take(pkt));
                     prop_assert_eq!(p, model.send());
+                    // The one that is marked is the one that was sent before.
+                    let marked = bench.take_sent_mark().map(|id| (Some(id), begun.filter(|(before, _)| *before == id)));
+                    let expected = model.marked.pop().map(|seq| (begun.map(|(id, _)| id), begun.filter(|(_, s)| *s == seq)));
+                    prop_assert_eq!(marked, expected);
+                    begun = id.zip(p.map(|p| p.seq)).or(begun);
                     if let Some(p) = p {
                         left += 1;
                         prop_assert!(!p.trim.is_cut() || p.payload == 0, "a payload on what was cut");

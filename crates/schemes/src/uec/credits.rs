@@ -144,7 +144,9 @@ impl Credit {
         self.target = match self.rules {
             Rules::Eqds(_) => {
                 let wanted = backlog.min(self.most) - self.bytes();
-                ((wanted + quantum - 1) / quantum + granted).max(0) as u32
+                // htsim's type is unsigned: who has more credit that nobody has granted than data left, and may not use it
+                // once it has been answered, asks without end, until its flow has.
+                u32::try_from((wanted + quantum - 1) / quantum + granted).unwrap_or(u32::MAX)
             }
             Rules::Rccc | Rules::Ndp => {
                 let most = cwnd.map_or(self.most, |cwnd| self.most.min(cwnd + mtu));
@@ -188,6 +190,11 @@ impl Demand {
         let more = target > self.target;
         self.target = self.target.max(target);
         more && !self.active && self.again == 0
+    }
+
+    /// Whether packets that were trimmed wait for credit.
+    pub fn is_repeating(&self) -> bool {
+        self.again > 0
     }
 
     /// Whether the pacer knows that it wants credit (`_in_pull`).

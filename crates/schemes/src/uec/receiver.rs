@@ -93,6 +93,15 @@ impl Receiver {
         }
     }
 
+    /// `processRts` of EQDS: all that was sent may be lost, so that the sender wants credit of either kind.
+    fn ask_anew(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let (flow, rules) = (self.key(ctx), self.rules);
+        if let Some(demand) = self.demand.as_mut().filter(|demand| !demand.is_repeating() && !demand.is_active()) {
+            Pacer::request(rules, flow, demand, ctx);
+        }
+        self.ask_again(ctx);
+    }
+
     /// `processTrimmed`.
     fn on_trimmed(&mut self, header: &UecHeader, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if self.arrived.has(header.psn) {
@@ -116,7 +125,7 @@ impl Receiver {
         self.accepted += packet.size;
         self.ask(header, ctx);
         if rts && matches!(self.rules, Rules::Eqds(_)) {
-            self.ask_again(ctx);
+            self.ask_anew(ctx);
         }
         if self.arrived.has(header.psn) || !self.arrived.add(header.psn) {
             self.accepted = 0;

@@ -70,6 +70,12 @@ impl Engine {
         for link in network.links.iter().filter(|link| link.framing().is_some()) {
             network.nodes[link.from.0.0 as usize].gather(link.from.1);
         }
+        for (node, port) in network.links.iter().map(|link| link.from) {
+            let (part, at) = place[node.0 as usize];
+            let first = map.spans[part as usize][at as usize].first;
+            let wire = &mut wires[part as usize][first as usize + usize::from(port.0)];
+            wire.marks_sent = wire.line.goes_by_rate() && network.nodes[node.0 as usize].marks_sent(port);
+        }
         // What is large goes before the rest is made.
         drop(network.links);
         let mut nodes = split(network.nodes, &place, &members);
@@ -343,6 +349,7 @@ impl Map {
             let hazards = link.hazards(seed, index as u64);
             Wire {
                 plain: hazards.is_none(),
+                marks_sent: false,
                 line: link.line(),
                 delay: link.delay,
                 target: if here { Target::Here { ring, node } } else { Target::There { part, ring } },

@@ -9,8 +9,7 @@ use midpath_core::units::Time;
 use midpath_core::wire;
 
 use super::frames::Outcome;
-use super::mail::Address;
-use super::part_state::PartState;
+use super::part_state::{PartState, Staged};
 use super::reports::EndEvent;
 use super::rings::Entry;
 use super::trace::{At, Life, Trace, reason};
@@ -127,15 +126,18 @@ impl<T: Tracing> NodeDriver<'_, T> {
         }
         match target {
             Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(pkt, corrupt, pool)),
+            Target::There { part, ring } if self.wires[usize::from(port.0)].marks_sent => {
+                let entry = Entry::new(pkt, corrupt, pool);
+                self.common.staged.push(Staged { end, part, ring, at, entry });
+            }
             Target::There { part, ring } => self.export(part, ring, (at, corrupt), pkt, pool),
         }
     }
 
     /// Sends a packet to another part, where it arrives.
-    fn export(&mut self, part: u32, ring: u32, (at, corrupt): (Time, bool), pkt: Pkt, pool: &mut Pool) {
-        self.common.tally.exported += 1;
+    fn export(&mut self, part: u32, ring: u32, arrives: (Time, bool), pkt: Pkt, pool: &mut Pool) {
         let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
-        self.common.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
+        self.common.export((part, ring), arrives, (pkt, life), pool);
     }
 
     /// Puts a packet into the frame that begins now.
@@ -195,7 +197,8 @@ impl<T: Tracing> NodeDriver<'_, T> {
         let wire = &mut self.wires[usize::from(port.0)];
         let (delay, target) = (wire.delay, wire.target);
         let changes = wire.changes()?;
-        if changes.cuts(start, end) {
+        changes.lost_last = changes.cuts(start, end);
+        if changes.lost_last {
             changes.lost += 1;
             self.dropped(Some(port), pkt.id(), pool.carried(&pkt), Drop::Fault);
             pool.free(pkt);
@@ -291,6 +294,16 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
             trace.packet(at, id, packet, "marked", f64::NAN);
         }
         self.common.fates.entry(packet.flow).or_default().marked += 1;
+    }
+
+    #[inline(never)]
+    fn mark_sent(&mut self, port: PortId, id: PacketId, pool: &mut Pool) -> bool {
+        if self.wires[usize::from(port.0)].changes().is_some_and(|changes| changes.lost_last) {
+            return false;
+        }
+        // It arrives later, and has not been handed over to another part.
+        self.marked(port, id, pool.mark(id));
+        true
     }
 
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {

@@ -16,12 +16,12 @@ use super::delays::AllDelays;
 use super::driver::{NodeDriver, Tracing, Untraced};
 use super::mail::Mail;
 use super::next_arrivals;
-use super::part_state::PartState;
+use super::part_state::{PartState, Staged};
 use super::reports::AllReports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
 use super::tally::Tally;
-use super::trace::Trace;
+use super::trace::{Life, Trace};
 use super::waits::News;
 use super::wire::Wire;
 use super::{Event, Probe};
@@ -116,6 +116,7 @@ impl Part {
             ends: None,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
+            staged: Vec::new(),
         };
         let (batch, heap) = (Vec::new(), ArrivalHeap::default());
         let mut part = Part { nodes, spans, wires, pool: Pool::new(), common, trace: None, batch, heap };
@@ -150,7 +151,18 @@ impl Part {
 
     /// The earliest time at which anything happens here.
     pub fn earliest(&self) -> Time {
-        self.common.calendar.earliest()
+        self.common.staged.iter().map(|staged| staged.end).fold(self.common.calendar.earliest(), Time::min)
+    }
+
+    /// Hands over to other parts what was sent before `limit`.
+    pub fn export_sent(&mut self, limit: Time) {
+        let mut staged = std::mem::take(&mut self.common.staged);
+        for Staged { part, ring, at, entry, .. } in staged.extract_if(.., |staged| staged.end < limit) {
+            let pkt = entry.take(&self.pool);
+            let life = self.trace.as_mut().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
+            self.common.export((part, ring), (at, entry.corrupt()), (pkt, life), &mut self.pool);
+        }
+        self.common.staged = staged;
     }
 
     /// What is left to be done.
@@ -160,7 +172,8 @@ impl Part {
         }
         let load = self.common.rings.load(&self.pool);
         let stored = self.nodes.iter().any(|n| n.stored() > 0);
-        Agenda { work: load == Load::Packets, messages: load == Load::Control, stored }
+        let work = load == Load::Packets || !self.common.staged.is_empty();
+        Agenda { work, messages: load == Load::Control, stored }
     }
 
     /// Takes in what came from another part.
@@ -313,7 +326,8 @@ impl Part {
     /// Packets stored in held ports, and packets on wires (which includes those that wait by
     /// timetable).
     pub fn remaining(&self) -> (u64, u64) {
-        let on_wires = self.common.rings.packets() + self.wires.iter().map(Wire::held).sum::<u64>();
+        let staged = self.common.staged.len() as u64;
+        let on_wires = self.common.rings.packets() + self.wires.iter().map(Wire::held).sum::<u64>() + staged;
         (self.nodes.iter().map(Node::stored).sum(), on_wires)
     }
 

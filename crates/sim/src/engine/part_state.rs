@@ -3,16 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use midpath_core::packet::FlowId;
+use midpath_core::packet::{FlowId, Pkt, Pool};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::delays::AllDelays;
-use super::mail::Mail;
+use super::mail::{Address, Mail};
 use super::reports::{AllReports, EndEvent};
-use super::rings::Rings;
+use super::rings::{Entry, Rings};
 use super::sched::Calendar;
 use super::tally::{FlowFate, Tally};
+use super::trace::Life;
 use super::waits::Waiting;
 use super::{Event, Probe};
 
@@ -42,4 +43,31 @@ pub(crate) struct PartState {
     /// bucket at hand.
     pub tight: BinaryHeap<Reverse<(Time, u32)>>,
     pub bucket_end: Time,
+    /// Packets for other parts that are still being sent and may be marked then.
+    pub staged: Vec<Staged>,
+}
+
+impl PartState {
+    /// Hands a packet over to another part, where it arrives, corrupt or not.
+    pub fn export(
+        &mut self,
+        (part, ring): (u32, u32),
+        (at, corrupt): (Time, bool),
+        (pkt, life): (Pkt, Life),
+        pool: &mut Pool,
+    ) {
+        self.tally.exported += 1;
+        self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
+    }
+}
+
+/// A packet that begins on a wire to another part.
+pub(crate) struct Staged {
+    /// When it will have been sent.
+    pub end: Time,
+    pub part: u32,
+    pub ring: u32,
+    /// When it arrives.
+    pub at: Time,
+    pub entry: Entry,
 }

@@ -17,6 +17,8 @@ pub(crate) struct Wire {
     pub target: Target,
     /// Nothing happens to a packet but that it arrives later, and nobody wants to look at it.
     pub plain: bool,
+    /// Its port may mark a packet that has been sent, until the next one begins.
+    pub marks_sent: bool,
     /// The transmitter, where the port is asked for its packets.
     pub line: LinkTransmitter,
     /// Where more happens to a packet than that it arrives later.
@@ -125,6 +127,8 @@ pub(crate) struct Changes {
     pub last_arrival: Time,
     /// Packets lost because the link went down while they were being sent.
     pub lost: u64,
+    /// Whether the packet that began last was.
+    pub lost_last: bool,
 }
 
 impl Changes {

@@ -168,6 +168,23 @@ fn fabrics() -> impl Strategy<Value = String> {
     })
 }
 
+/// Two senders of two packets each, which a router gets at the same times: a packet is marked by what waits when it has been
+/// sent (HTSIM's `completeService`). That is the other one behind the first, both second ones behind the other, and one of
+/// these behind the third. Nothing is behind the last, and as they begin only the third leaves something behind.
+#[test]
+fn what_comes_while_a_packet_is_sent_marks_it() {
+    let link = |a: &str| format!("{{ a = \"{a}\", b = \"r\", rate = \"100 Gbps\", delay = \"1 us\", mtu = {MTU} }},\n");
+    let links: String = ["a", "b", "c"].map(link).concat();
+    let flows: String = ["a", "b"].map(|from| fabric::flow(from, "c", &format!("{} B", 2 * (MTU - HEADERS)))).concat();
+    let text = format!(
+        "scheme = \"uec\"\n[topology]\nlinks = [\n{links}]\n\
+        [queue]\nkind = \"trim\"\nlimit = \"100 kB\"\nmin = \"1 kB\"\nmax = \"2 kB\"\n{flows}"
+    );
+    let out = same_with_threads_and_as_bytes(&text, 2);
+    all_arrived(&out, 2 * (MTU - HEADERS));
+    assert_eq!((total(&out, "ports", "marks"), total(&out, "flows", "marked_packets")), (3, 3));
+}
+
 proptest! {
     #![proptest_config(cases(24))]
 

@@ -149,6 +149,7 @@ impl Shared<'_> {
             }
             Task::Run(limit) => {
                 while part.run_bucket(limit) {}
+                part.export_sent(limit);
                 sent = self.post(part);
                 piece.hops.store(part.common.tally.hops, Ordering::Relaxed);
                 piece.events.store(part.common.tally.events, Ordering::Relaxed);
