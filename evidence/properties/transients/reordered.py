@@ -30,6 +30,7 @@ from midpath import Result, markdown
 from midpath.stats import estimate
 
 SCHEMES = ("newreno", "cubic", "dctcp", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "hpcc", "rcp")
+# REORDERED_FALCON.md has Falcon. Not BFC, which delivers nothing of *chain* in order either (EXPLAINED.md).
 FAMILIES, LOSSY = ("line", "chain"), "lossy"
 LEAST = {"quarter": 0.9, "round trip": 0.5}
 SEEDS = (1, 2, 3)

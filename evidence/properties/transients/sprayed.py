@@ -31,7 +31,7 @@ from midpath import Result, markdown
 BY_PORT = ("hpcc", "powertcp")
 SCHEMES = (
     *("newreno", "cubic", "mptcp", "bbr", "cubic+rpm", "dctcp", "prague", "dcqcn", "bolt", "swift", "timely"),
-    *("rcp", "xcp", *BY_PORT, "uec"),
+    *("rcp", "xcp", *BY_PORT, "uec", "falcon", "bfc"),
 )
 PACKET = 1500
 

@@ -38,12 +38,12 @@ impl Flows for Recording {
 }
 
 fn bench(host: Option<Host>) -> (Bench, Told) {
-    let told = Told::default();
-    let mut bench = Bench::new(RATE, vec![ample(), ample()], Box::new(ByPeer), Arc::new(Recording(told.clone())));
+    let records = Told::default();
+    let mut bench = Bench::new(RATE, vec![ample(), ample()], Box::new(ByPeer), Arc::new(Recording(records.clone())));
     if let Some(host) = host {
         bench.node = bench.node.with_host(host);
     }
-    (bench, told)
+    (bench, records)
 }
 
 fn packet(seq: u32, size: u32) -> Packet {
@@ -58,14 +58,14 @@ const US: u64 = 1000;
 #[test]
 fn packets_wait_for_those_before_them() {
     let host = Host { rate: Some(Rate::from_gbps(8)), per_packet: Time::from_ns(500), buffer: 10_000 };
-    let (mut bench, told) = bench(Some(host));
+    let (mut bench, records) = bench(Some(host));
     for (at, seq, size) in [(0, 0, 1000), (0, 1, 1000), (200, 2, 500), (9000, 3, 1000)] {
         bench.arrive(Time::from_ns(at), PortId(0), packet(seq, size));
     }
     bench.run_out();
     let received = |waited, held| Some(Received { waited: Time::from_ns(waited), held, buffer: 10_000 });
     assert_eq!(
-        *told.lock().expect("one thread"),
+        *records.lock().expect("one thread"),
         [
             (0, Time::from_ns(1500), received(1500, 1500)),
             (1, Time::from_ns(3000), received(3000, 500)),
@@ -78,16 +78,16 @@ fn packets_wait_for_those_before_them() {
 
 #[test]
 fn others_take_packets_as_they_come() {
-    let (mut bench, told) = bench(None);
+    let (mut bench, records) = bench(None);
     bench.arrive(Time::from_ns(7), PortId(0), packet(0, 1000));
-    assert_eq!(*told.lock().expect("one thread"), [(0, Time::from_ns(7), None)]);
+    assert_eq!(*records.lock().expect("one thread"), [(0, Time::from_ns(7), None)]);
 }
 
 /// What finds no room is lost, and so is what waits when the node restarts; what comes later has its whole time.
 #[test]
 fn a_full_buffer_and_a_restart_lose_packets() {
     let host = Host { rate: None, per_packet: Time::from_us(1), buffer: 3000 };
-    let (mut bench, told) = bench(Some(host));
+    let (mut bench, records) = bench(Some(host));
     (0..5).for_each(|seq| bench.arrive(Time::ZERO, PortId(0), packet(seq, 1000)));
     let lost = |bench: &Bench| bench.log.lost.iter().map(|lost| lost.why).collect::<Vec<_>>();
     assert_eq!((lost(&bench), bench.node.stored()), (vec![Drop::Queue; 2], 3));
@@ -97,8 +97,11 @@ fn a_full_buffer_and_a_restart_lose_packets() {
     assert_eq!((lost(&bench)[2..].to_vec(), bench.node.stored()), (vec![Drop::Fault; 3], 0));
     bench.arrive(half, PortId(0), packet(5, 1000));
     bench.run_out();
-    let told = told.lock().expect("one thread");
-    assert_eq!(told.iter().map(|told| (told.0, told.1)).collect::<Vec<_>>(), [(5, Time::from_ns(US + US / 2))]);
+    let records = records.lock().expect("one thread");
+    assert_eq!(
+        records.iter().map(|records| (records.0, records.1)).collect::<Vec<_>>(),
+        [(5, Time::from_ns(US + US / 2))]
+    );
 }
 
 proptest! {
@@ -110,7 +113,7 @@ proptest! {
         arrivals in prop::collection::vec((0u64..4000, 40u32..1500), 1..60), per_packet in 0u64..2000, gbps in 1u64..20,
     ) {
         let host = Host { rate: Some(Rate::from_gbps(gbps)), per_packet: Time::from_ns(per_packet), buffer: 1 << 20 };
-        let (mut bench, told) = bench(Some(host));
+        let (mut bench, records) = bench(Some(host));
         let (mut at, mut free, mut expected) = (Time::ZERO, Time::ZERO, Vec::new());
         for (seq, (gap, size)) in (0..).zip(arrivals) {
             at += Time::from_ns(gap);
@@ -120,8 +123,8 @@ proptest! {
             bench.arrive(at, PortId(0), packet(seq, size));
         }
         bench.run_out();
-        let told = told.lock().expect("one thread");
-        let found: Vec<_> = told.iter().map(|(seq, at, how)| (*seq, *at, how.expect("a host").waited)).collect();
+        let records = records.lock().expect("one thread");
+        let found: Vec<_> = records.iter().map(|(seq, at, how)| (*seq, *at, how.expect("a host").waited)).collect();
         prop_assert_eq!(found, expected);
     }
 }

@@ -51,6 +51,21 @@ fn an_incast_waits_upstream() {
     assert!(held[edge] < 15 * 57_500, "{}", held[edge]);
 }
 
+/// A thousand flows at once, many more than the 32 queues of a port. The bound is of after a first run, in which the last
+/// ended after 1.06 times what the last link takes; each repeats its tail-loss probe (RFC 8985, §7), and nothing is lost.
+#[test]
+fn a_thousand_flows_at_once_lose_nothing() {
+    let flows: String = (0..1000).map(|i| flow(&format!("h{}", 1 + i % 15), "h0", "64 kB")).collect();
+    let out = run_plain(&fabric("2 MB", &format!("[host_queue]\nlimit = \"8 MB\"\n{flows}")));
+    all_arrived(&out, 64_000);
+    let least = 1000.0 * (64_000.0 / MSS as f64).ceil() * 120e-9;
+    let fct = out.summary("fct_max_s").expect("it ends");
+    println!("{fct} where {least} is the least");
+    assert!(fct < 1.1 * least, "{fct} and not {least}");
+    assert_eq!(total(&out, "ports", "drops_queue") + total(&out, "flows", "lost_packets"), 0);
+    assert!(total(&out, "flows", "retransmitted_packets") <= 1000);
+}
+
 /// Two flows over one core link, the first to a host that 14 others send to as well, the second to an idle one.
 fn victim(scheme: &str, more: &str) -> (f64, u64) {
     let flows = incast(14, "2 MB") + "group = \"incast\"\n" + &flow("h15", "h1", "2 MB");
