@@ -56,6 +56,7 @@ impl Balancer {
 
     /// The port that a packet takes among `choices`, of which there are two at least, in rising order. `load` tells
     /// what waits at a port.
+    #[inline]
     pub fn choose(
         &mut self,
         choices: &[u16],
@@ -82,6 +83,7 @@ impl Balancer {
 }
 
 /// A port at random.
+#[inline]
 pub(super) fn draw(choices: &[u16], rng: &mut Stream) -> u16 {
     choices[below(rng, choices.len() as u64) as usize]
 }
@@ -99,6 +101,7 @@ pub(super) struct LetFlow {
 }
 
 impl LetFlow {
+    #[inline(never)]
     fn choose(&mut self, choices: &[u16], (key, dst): (u32, NodeId), now: Time, rng: &mut Stream) -> u16 {
         let entry = (mix((u64::from(key) << 32) | u64::from(dst.0)) % FLOWLETS) as u16;
         let flowlet = self.table.entry(entry).or_insert((u16::MAX, Time::ZERO));
@@ -127,6 +130,7 @@ pub(super) struct Drill {
 }
 
 impl Drill {
+    #[inline(never)]
     fn choose(&mut self, choices: &[u16], mut load: impl FnMut(u16) -> u64, rng: &mut Stream) -> u16 {
         self.drawn.clear();
         if self.samples >= choices.len() {

@@ -338,16 +338,16 @@ impl ShortestPath {
         let (key, dst) = (packet.key, packet.dst);
         let Choosing { routes, ecmp, balancer } = &mut *self.rest;
         let choices = routes.ports_for(node, dst, key);
+        if choices.len() > 1
+            && let Some(balancer) = balancer
+        {
+            return Some(PortId(balancer.choose(choices, (key, dst), now, load, rng))); // chosen anew for each packet
+        }
         let hashed = if *ecmp == Ecmp::Job { routes.job_key(packet.flow).unwrap_or(key) } else { key };
         let port = ecmp.expected(choices, hashed, dst, node)?;
-        if choices.len() > 1 {
-            if let Some(balancer) = balancer {
-                return Some(PortId(balancer.choose(choices, (key, dst), now, load, rng))); // chosen anew for each packet
-            }
-            if self.depends == 0 {
-                self.depends = u32::MAX;
-                self.remembered = [NOTHING; REMEMBERED];
-            }
+        if choices.len() > 1 && self.depends == 0 {
+            self.depends = u32::MAX;
+            self.remembered = [NOTHING; REMEMBERED];
         }
         let key = key & self.depends;
         self.remembered[ShortestPath::place(key, dst)] = Remembered { key, dst, port };

@@ -6,6 +6,8 @@
 //! the newer packets with one sum over all, the older ones with the sum from each to the newest of
 //! them. Each packet is added twice and removed once.
 
+use std::collections::VecDeque;
+
 use midpath_core::fifo::Fifo;
 use midpath_core::table::more;
 use midpath_core::units::Time;
@@ -143,12 +145,10 @@ const MOST: usize = 1 << 20;
 /// kept by subtraction. Packets that pay nothing are in a queue of their own.
 #[derive(Debug, Clone, Default)]
 pub struct Window {
-    /// The older packets from `first` on, oldest first; each with the sum from itself to the newest
-    /// of them.
-    old: Vec<Entry>,
-    first: usize,
-    /// The newer packets, oldest first.
-    new: Vec<Entry>,
+    /// The packets that pay, oldest first; so many of them are older ones, each with the sum from itself to the newest
+    /// of those. One ring for both: together they are as many as the window holds.
+    paid: VecDeque<Entry>,
+    old_paid: usize,
     new_sum: Real,
     /// Of those that begin a flow, made with the first.
     openings: Option<Box<Openings>>,
@@ -187,10 +187,10 @@ impl Window {
         self.make_room();
         let Payment { paid, preloaded, rtt, yielding, bytes } = *packet;
         let (real, timed) = (Real { paid, preloaded, rtt, yielding }, rtt > 0.0);
-        if self.new.len() == self.new.capacity() {
-            self.new.reserve_exact(more(self.new.len()));
+        if self.paid.len() == self.paid.capacity() {
+            self.paid.reserve_exact(more(self.paid.len()));
         }
-        self.new.push(Entry { at: now, real, bytes, timed, opens });
+        self.paid.push_back(Entry { at: now, real, bytes, timed, opens });
         self.new_sum.add(&real);
         self.timed += u64::from(timed);
         self.bytes += u64::from(bytes);
@@ -208,7 +208,7 @@ impl Window {
     /// ones go all at once, with the last of them. For each ACK on each link.
     #[inline(always)]
     pub fn forget(&mut self, from: Time) {
-        if self.first < self.old.len() {
+        if self.old_paid > 0 {
             return self.expire(from);
         }
         self.from = from;
@@ -243,7 +243,7 @@ impl Window {
     #[inline]
     pub fn sums(&self) -> Terms {
         let mut sums = self.new_sum;
-        if let Some(old) = self.old.get(self.first) {
+        if let Some(old) = self.oldest_paid() {
             sums.add(&old.real);
         }
         let opening = self.openings.as_ref().map_or(Opening::default(), |openings| openings.sums());
@@ -263,7 +263,7 @@ impl Window {
     /// How many packets are in it.
     #[inline]
     pub fn len(&self) -> usize {
-        self.old.len() - self.first + self.new.len() + self.unpaid.len()
+        self.paid.len() + self.unpaid.len()
     }
 
     /// Whether none is.
@@ -273,20 +273,26 @@ impl Window {
 
     #[inline]
     fn old_len(&self) -> usize {
-        self.old.len() - self.first + self.old_unpaid
+        self.old_paid + self.old_unpaid
+    }
+
+    /// The oldest packet that pays, if it is an older one.
+    #[inline]
+    fn oldest_paid(&self) -> Option<&Entry> {
+        if self.old_paid > 0 { self.paid.front() } else { None }
     }
 
     /// When the oldest packet came, where all are newer ones.
     #[inline]
     fn newer(&self) -> Option<Time> {
-        let (paid, unpaid) = (self.new.first().map(|e| e.at), self.unpaid.front().map(|e| e.0));
+        let (paid, unpaid) = (self.paid.front().map(|e| e.at), self.unpaid.front().map(|e| e.0));
         paid.into_iter().chain(unpaid).min()
     }
 
     /// Forgets older packets from `from` or before.
     #[inline]
     fn expire_old(&mut self, from: Time) {
-        while self.old.get(self.first).is_some_and(|e| e.at <= from) {
+        while self.oldest_paid().is_some_and(|e| e.at <= from) {
             self.pop_paid();
         }
         while self.old_unpaid > 0 && self.unpaid.front().is_some_and(|e| e.0 <= from) {
@@ -296,7 +302,7 @@ impl Window {
 
     #[inline]
     fn pop_paid(&mut self) {
-        let entry = &self.old[self.first];
+        let Some(entry) = self.paid.pop_front() else { return };
         self.timed -= u64::from(entry.timed);
         self.bytes -= u64::from(entry.bytes);
         if entry.opens
@@ -304,7 +310,7 @@ impl Window {
         {
             openings.first += 1;
         }
-        self.first += 1;
+        self.old_paid -= 1;
     }
 
     #[inline]
@@ -331,7 +337,7 @@ impl Window {
         if self.old_len() == 0 {
             self.refill_old();
         }
-        let paid = self.old.get(self.first).map(|e| e.at);
+        let paid = self.oldest_paid().map(|e| e.at);
         let unpaid = self.unpaid.front().filter(|_| self.old_unpaid > 0).map(|e| e.0);
         match (paid, unpaid) {
             (Some(paid), Some(unpaid)) if unpaid < paid => self.pop_unpaid(),
@@ -342,14 +348,13 @@ impl Window {
 
     /// The newer packets become the older ones, of which there are none.
     fn refill_old(&mut self) {
-        self.old.clear();
-        std::mem::swap(&mut self.old, &mut self.new);
+        debug_assert_eq!(self.old_paid, 0);
         let mut sum = Real::default();
-        for entry in self.old.iter_mut().rev() {
+        for entry in self.paid.iter_mut().rev() {
             sum.add(&entry.real);
             entry.real = sum;
         }
-        self.first = 0;
+        self.old_paid = self.paid.len();
         // Of older ones none is left.
         self.old_unpaid = self.unpaid.len();
         self.old_until = self.unpaid.back().map_or(Time::ZERO, |last| last.0);
