@@ -38,7 +38,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
 def _series(result: Result, metric: str) -> np.ndarray:
     series = result.series.to_pandas()
     kept = (series.metric == metric) & (series.time_s > WARM)
-    return series[kept].value.to_numpy()
+    return np.asarray(series[kept].value)
 
 
 def _median(result: Result, window: str) -> float:
