@@ -128,28 +128,47 @@ pub enum Trim {
     Cut = 2,
     /// The one before its destination has.
     CutAtLastHop = 3,
+    /// It cuts its payload off; what is left may go back to where it comes from.
+    MayReturn = 4,
+    /// A queue has done so; one that has no room for what is left may send it back.
+    CutMayReturn = 5,
+    /// A queue has sent it back.
+    Returned = 6,
 }
 
 impl Trim {
-    /// Its DSCP: the default one, and three for local use (RFC 2474, §6, pool 2). Ours.
+    const ALL: [Trim; 7] =
+        [Trim::No, Trim::May, Trim::Cut, Trim::CutAtLastHop, Trim::MayReturn, Trim::CutMayReturn, Trim::Returned];
+
+    /// Its DSCP: the default one, and six for local use (RFC 2474, §6, pool 2). Ours.
     pub const fn dscp(self) -> u8 {
-        [0, 0b11, 0b111, 0b1011][self as usize]
+        [0, 0b11, 0b111, 0b1011, 0b1111, 0b1_0011, 0b1_0111][self as usize]
     }
 
     /// That of a DSCP.
-    pub const fn of_dscp(dscp: u8) -> Trim {
-        match dscp {
-            0b11 => Trim::May,
-            0b111 => Trim::Cut,
-            0b1011 => Trim::CutAtLastHop,
-            _ => Trim::No,
+    pub fn of_dscp(dscp: u8) -> Trim {
+        Trim::ALL.into_iter().find(|trim| trim.dscp() == dscp).unwrap_or_default()
+    }
+
+    /// Whether a queue may cut its payload off.
+    pub const fn allows(self) -> bool {
+        matches!(self, Trim::May | Trim::MayReturn)
+    }
+
+    /// The same when a queue has done so, the last one before its destination or not.
+    #[must_use]
+    pub const fn cut(self, at_last_hop: bool) -> Trim {
+        match (self, at_last_hop) {
+            (Trim::MayReturn, _) => Trim::CutMayReturn,
+            (_, true) => Trim::CutAtLastHop,
+            (_, false) => Trim::Cut,
         }
     }
 
     /// Whether its payload has been cut off.
     #[inline]
     pub const fn is_cut(self) -> bool {
-        matches!(self, Trim::Cut | Trim::CutAtLastHop)
+        matches!(self, Trim::Cut | Trim::CutAtLastHop | Trim::CutMayReturn | Trim::Returned)
     }
 }
 

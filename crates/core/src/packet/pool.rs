@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Ecn, Note, Packet, Trim};
+use super::{Ecn, Note, Packet};
 use crate::cache::fetch;
 
 /// The bytes of a packet's payload, for drivers and ends that have some. Copies of a packet share them.
@@ -206,7 +206,7 @@ impl Pool {
             *bytes = None;
         }
         let packet = &mut self.slots[place];
-        packet.trim = if at_last_hop { Trim::CutAtLastHop } else { Trim::Cut };
+        packet.trim = packet.trim.cut(at_last_hop);
         packet.payload = 0;
         packet.measure();
     }

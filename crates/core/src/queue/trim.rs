@@ -1,5 +1,5 @@
 //! Packet trimming, as the composite queue of HTSIM has it (`CompositeQueue` of spcl/HTSIM 8a33f33; NDP, Handley et al.,
-//! SIGCOMM 2017, §3.1): a full queue cuts the payload off a packet that allows it ([`Trim::May`]). What is left tells
+//! SIGCOMM 2017, §3.1): a full queue cuts the payload off a packet that allows it ([`Trim::allows`]). What is left tells
 //! the receiver what is missing.
 //!
 //! Packets without payload, ACKs among them, have a queue of their own, which is served first, or wait among the others.
@@ -72,13 +72,15 @@ impl Trimming {
     fn take_header(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         match self.bounds[HEADERS].admits(self.waits[HEADERS], ctx.pool[&pkt].size) {
             true => self.push(pkt, ctx),
+            // `_return_to_sender`: once.
+            false if ctx.pool[&pkt].trim == Trim::CutMayReturn => ctx.return_to_sender(pkt),
             false => ctx.drop(pkt, Drop::Queue),
         }
     }
 
     /// There is no room for a packet's payload.
     fn refuse(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        if ctx.pool[&pkt].trim != Trim::May {
+        if !ctx.pool[&pkt].trim.allows() {
             return ctx.drop(pkt, Drop::Queue);
         }
         let at_last_hop = ctx.link().peer == ctx.pool[&pkt].dst;

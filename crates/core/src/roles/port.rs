@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use super::HopCtx;
 use crate::limit::Backlog;
-use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId, Trim};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -259,6 +259,15 @@ impl PortCtx<'_> {
     /// an Interest that finds no room, as a Nack.
     pub fn hand_back(&mut self, pkt: Pkt) {
         self.actions.push_back(Action::Back(self.me, pkt));
+    }
+    /// Sends a packet back to where it comes from: a header that finds no room (NDP).
+    pub fn return_to_sender(&mut self, pkt: Pkt) {
+        self.note("returned", f64::NAN, Some(&pkt));
+        let packet = &mut self.pool[&pkt];
+        (packet.src, packet.dst) = (packet.dst, packet.src);
+        packet.interfaces = packet.interfaces.reversed();
+        packet.trim = Trim::Returned;
+        self.hand_back(pkt);
     }
     /// Lets a sibling port look at a packet that came in through this one ([`Port::handed_over`]):
     /// an ACK that came around the link of its data. This port then answers [`Inbound::Keep`].

@@ -16,7 +16,7 @@ mod window;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, Packet};
+use midpath_core::packet::{Kind, Packet, Trim};
 use midpath_core::roles::{self, Accept, Endpoint, FlowSpec, Names, Network, Transport};
 use midpath_core::spec::SpecError;
 
@@ -66,13 +66,17 @@ impl Transport for Ndp {
     }
     fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
         match first.header::<UecHeader>().filter(|header| !header.message.answers()) {
-            Some(_) if first.kind == Kind::Datagram => Accept::Take(Box::new(Receiver::new(first.src))),
+            // Nor is one that comes back to a flow that is over here.
+            Some(_) if first.kind == Kind::Datagram && first.trim != Trim::Returned => {
+                Accept::Take(Box::new(Receiver::new(first.src)))
+            }
             _ => Accept::Ignore,
         }
     }
     /// A flow that is over here has all of its data: what comes late is acknowledged. Ours: htsim's receivers stay.
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
-        let asked = packet.header::<UecHeader>().filter(|header| !header.message.answers())?;
+        let asks = |header: &UecHeader| !header.message.answers() && packet.trim != Trim::Returned;
+        let asked = packet.header::<UecHeader>().filter(asks)?;
         Some(asked.closed().packet(packet.flow, packet.dst, packet.src, 0))
     }
 }

@@ -20,11 +20,14 @@ pub struct NdpParams {
     pub rto: Option<Time>,
     /// Whether queues of `kind = "trim"` may cut packets; else they drop them.
     pub trimming: bool,
+    /// Whether queues may send a header that finds no room back (§3.2 of the paper). htsim's queues can
+    /// (`_return_to_sender`), and its programs do not let them.
+    pub return_to_sender: bool,
 }
 
 impl Default for NdpParams {
     fn default() -> NdpParams {
-        NdpParams { initial_window: 15, paths: 64, rto: None, trimming: true }
+        NdpParams { initial_window: 15, paths: 64, rto: None, trimming: true, return_to_sender: false }
     }
 }
 

@@ -110,7 +110,11 @@ impl Sender {
         ctx.shared.get::<Nic>().sends(SIZE + u32::from(payload), self.rate, ctx.now);
         let mut packet = header.packet(ctx.flow, ctx.node, self.to, payload);
         packet.ecn = Ecn::NotEct;
-        packet.trim = if self.params.trimming && payload > 0 { Trim::May } else { Trim::No };
+        packet.trim = match self.params {
+            NdpParams { trimming: true, return_to_sender: true, .. } if payload > 0 => Trim::MayReturn,
+            NdpParams { trimming: true, .. } if payload > 0 => Trim::May,
+            _ => Trim::No,
+        };
         self.report.sent += u64::from(payload > 0);
         ctx.send_bytes(&packet, at);
     }
@@ -192,6 +196,7 @@ impl Endpoint for Sender {
             Message::Nack => self.on_nack(&header, ctx),
             Message::Pull => self.window.pull(header.base),
             Message::Closed => return self.finish(ctx),
+            Message::Data if packet.trim == Trim::Returned => self.window.on_returned(header.psn),
             Message::Data | Message::Rts => return,
         }
         self.go_on(ctx);

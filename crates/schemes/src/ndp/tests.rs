@@ -159,7 +159,7 @@ proptest! {
     /// and each number's payload is the same each time.
     #[test]
     fn no_more_is_sent_than_is_pulled(
-        events in prop::collection::vec((0u8..5, any::<u16>()), 0..200), first in 1u16..20, packets in 1u64..60,
+        events in prop::collection::vec((0u8..6, any::<u16>()), 0..200), first in 1u16..20, packets in 1u64..60,
     ) {
         let (mss, mut sent, mut allowed) = (1000, 0u64, u64::from(first));
         let size = packets * u64::from(mss) - 17;
@@ -184,6 +184,11 @@ proptest! {
                     window.pull(pulled);
                 }
                 3 => window.pull(pulled / 2),
+                // At most one more for each that comes back.
+                4 => {
+                    allowed += u64::from(window.outstanding.on_its_way(psn).is_some());
+                    window.on_returned(psn);
+                }
                 _ => if window.outstanding.on_its_way(psn).is_some() {
                     window.on_timeout(psn);
                     allowed += 1;
@@ -194,6 +199,28 @@ proptest! {
         prop_assert_eq!(bytes, window.progress);
         prop_assert!(bytes <= size);
     }
+}
+
+/// What comes back waits for the pulls that are still to come. The last of a first window is sent at once.
+#[test]
+fn what_comes_back_waits_for_pulls_if_any_come() {
+    let sent = |window: &mut Window| std::iter::from_fn(|| window.send(0, Time::ZERO)).map(|next| next.psn).collect();
+    let mut window = Window::new(10_000, 1000, 3);
+    let first: Vec<u32> = sent(&mut window);
+    assert_eq!(first, [0, 1, 2]);
+    // Two of the first window have not been heard of: a pull may still come for one.
+    window.on_returned(1);
+    assert_eq!(sent(&mut window), Vec::<u32>::new());
+    window.on_returned(0);
+    assert_eq!(sent(&mut window), [0]);
+    window.on_ack(2, 0, None);
+    // A pull will come for the answer.
+    window.on_returned(0);
+    assert_eq!(sent(&mut window), Vec::<u32>::new());
+    window.pull(1);
+    assert_eq!(sent(&mut window), [0]);
+    window.on_returned(0);
+    assert_eq!(sent(&mut window), [0]);
 }
 
 #[test]

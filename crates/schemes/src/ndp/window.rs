@@ -31,15 +31,20 @@ pub struct Window {
     /// Pulled so far, and sent for that (`_max_pull`, `_last_pull`).
     pulled: u32,
     used: u32,
-    /// Packets that need no pull: the first window's, and what timed out.
+    /// Packets that need no pull: the first window's, what timed out, and what came back.
     free: u32,
+    /// ACKs and NACKs so far: a pull comes for each (`_pull_window`, which pulls diminish).
+    answers: u32,
+    /// Packets of the first window that nothing was heard of; below zero later (`_first_window_count`).
+    first: i64,
 }
 
 impl Window {
     /// A flow of so many bytes, with so many packets at first.
     pub fn new(end: u64, mss: u32, first: u16) -> Window {
         let first = u64::from(first).min(end.div_ceil(mss.into())) as u32;
-        Window { outstanding: Outstanding::default(), end, progress: 0, mss, pulled: 0, used: 0, free: first }
+        let outstanding = Outstanding::default();
+        Window { outstanding, end, progress: 0, mss, pulled: 0, used: 0, free: first, answers: 0, first: first.into() }
     }
 
     /// Bytes of the next packet if one may be sent, else zero.
@@ -89,8 +94,25 @@ impl Window {
         self.pulled = self.pulled.max(pulled);
     }
 
+    /// `receivePacket`: something was answered.
+    fn count(&mut self) {
+        self.answers += 1;
+        self.first -= 1;
+    }
+
+    /// `processRTS`: a queue has sent a packet's header back. It waits for a pull, for what is sent at once only makes another
+    /// incast; unless none will come, for the receiver may know nothing of the flow.
+    pub fn on_returned(&mut self, psn: u32) {
+        self.first -= 1;
+        if self.outstanding.on_its_way(psn).is_some() {
+            self.outstanding.lose(psn);
+            self.free += u32::from(self.answers <= self.pulled && self.first <= 1);
+        }
+    }
+
     /// `processAck`.
     pub fn on_ack(&mut self, psn: u32, cumulative: u32, pull: Option<u32>) {
+        self.count();
         self.outstanding.acknowledge(psn);
         self.outstanding.acknowledge_below(cumulative);
         if let Some(pulled) = pull {
@@ -100,6 +122,7 @@ impl Window {
 
     /// `processNack`: it waits for a pull, if there is none that was not used.
     pub fn on_nack(&mut self, psn: u32, pulled: u32, pulls: bool) {
+        self.count();
         if self.outstanding.on_its_way(psn).is_some() {
             self.outstanding.lose(psn);
         }

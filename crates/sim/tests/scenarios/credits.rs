@@ -133,6 +133,24 @@ fn a_thousand_flows_to_one_host() {
     }
 }
 
+/// NDP's return to sender (§3.2): of a thousand first windows no header is lost, where without it hundreds are.
+#[test]
+fn headers_without_room_return_to_their_senders() {
+    let run = |back: bool| {
+        let keys = format!("initial_window = 30\nreturn_to_sender = {back}");
+        let flows: String = (0..1000).map(|i| fabric::flow(&format!("h{}", 1 + i % 15), "h0", "50 kB")).collect();
+        let out = same_with_threads_and_as_bytes(&fabric(("ndp", &keys), &flows), 2);
+        all_arrived(&out, 50_000);
+        let slowest = out.summary("fct_max_s").expect("all end") / time_of(50e6);
+        let [lost, timeouts] = ["lost_packets", "timeouts"].map(|column| total(&out, "flows", column));
+        println!("{back}: {slowest:.3} of the ideal, {lost} lost, {timeouts} timeouts");
+        (lost, timeouts, slowest)
+    };
+    let (without, with) = (run(false), run(true));
+    assert!(without.0 > 100 && without.1 > 100, "{without:?}");
+    assert!(with.0 == 0 && with.1 * 10 < without.1 && with.2 < 1.15, "{with:?}");
+}
+
 /// Receivers of all three families share a host's pulls: each flow has its part. Who speaks none takes what it takes.
 #[test]
 fn a_hosts_credits_are_for_those_who_speak_them() {
