@@ -208,15 +208,14 @@ def functions_of(crate: Path) -> dict[str, str]:
 
 
 def batches(tests: list[Test]) -> Iterator[list[Test]]:
-    """Tests in their order, short ones of one program together. A long one comes after all that were before it."""
+    """Tests in their order, short ones of one program together. A long one, or a full batch, comes after all that were
+    before it: a program with few tests waits for none with many.
+    """
     waiting: dict[str, list[Test]] = {}
     for test in tests:
-        if test.seconds > BATCH:
+        batch = waiting.get(test.program, [])
+        if test.seconds > BATCH or sum(other.seconds for other in batch) + test.seconds > BATCH:
             yield from waiting.values()
             waiting = {}
-        batch = waiting.setdefault(test.program, [])
-        if batch and sum(other.seconds for other in batch) + test.seconds > BATCH:
-            yield waiting.pop(test.program)
-            batch = waiting.setdefault(test.program, [])
-        batch.append(test)
+        waiting.setdefault(test.program, []).append(test)
     yield from waiting.values()

@@ -158,11 +158,11 @@ def test_accepted_mutants_are_there_and_have_a_reason(mutants, find):
 
 def test_short_tests_of_one_program_run_together(mutants):
     make = mutants.notice.Test
-    quick = [make(program, name, 0.4, frozenset()) for program, name in ("aw", "bx", "ay", "az")]
+    quick = [make(program, name, 0.4, frozenset()) for program, name in ("aw", "bx", "ay", "az", "au", "av")]
     found = [
         [test.name for test in batch] for batch in mutants.notice.batches([*quick, make("a", "long", 9.0, frozenset())])
     ]
-    assert found == [["w", "y"], ["x"], ["z"], ["long"]]
+    assert found == [["w", "y"], ["x"], ["z", "u"], ["v"], ["long"]]
 
 
 @pytest.fixture(scope="module")
