@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from midpath.stats import estimate
 
+TRIMS = ("uec", "ndp", "eqds")
+"""Schemes whose queues cut payloads off."""
+
 
 def log_uniform(rng: random.Random, low: float, high: float) -> float:
     """Drawn so that each factor is as likely as any other."""

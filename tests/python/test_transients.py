@@ -120,11 +120,8 @@ def test_ports_of_all_schemes_have_the_same_memory(suite, of, number):
 
 def test_fabrics_transports_run_in_racks_with_the_same_memory(suite):
     scene = suite.CLASSES["racks"](90001)
-    assert [suite.text(suite.CLASSES["changes"](1), scheme, "") is None for scheme in suite.FABRICS] == [
-        False,
-        True,
-        True,
-    ]
+    elsewhere = [s for s in suite.FABRICS if suite.text(suite.CLASSES["changes"](1), s, "") is not None]
+    assert elsewhere == ["falcon"]
     bytes_in_all = scene.queue / 1e3 * scene.rate * 1e6 / 8
     for scheme in suite.FABRICS:
         text = suite.text(scene, scheme, "", 0.1)

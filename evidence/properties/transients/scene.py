@@ -96,8 +96,8 @@ class Scene:
         return self.rates[-1] * 1e6 / 12e3 / len(self.lasting)
 
     def room(self, scheme: str) -> str:
-        """What a port may hold; UEC's trims, and has a part for packets without payload."""
-        if scheme != "uec":
+        """What a port may hold; one that trims has a part for packets without payload."""
+        if scheme not in scenes.TRIMS:
             return f'limit = "{self.queue} ms"'
         headers = round(self.queue * HEADERS, 6)
         return f'kind = "trim"\nlimit = "{round(self.queue - headers, 6)} ms"\nheader_limit = "{headers} ms"'

@@ -31,7 +31,7 @@ from midpath import Result, markdown
 BY_PORT = ("hpcc", "powertcp")
 SCHEMES = (
     *("newreno", "cubic", "mptcp", "bbr", "cubic+rpm", "dctcp", "prague", "dcqcn", "bolt", "swift", "timely"),
-    *("rcp", "xcp", *BY_PORT, "uec", "falcon", "bfc"),
+    *("rcp", "xcp", *BY_PORT, "uec", "falcon", "bfc", "ndp", "eqds"),
 )
 PACKET = 1500
 
@@ -47,7 +47,7 @@ class Scene:
 
     def toml(self, scheme: str, ecmp: str) -> str:
         """Its text."""
-        queue = 'kind = "trim"\nlimit = "25 kB"' if scheme == "uec" else 'limit = "1500 kB"'
+        queue = 'kind = "trim"\nlimit = "25 kB"' if scheme in scenes.TRIMS else 'limit = "1500 kB"'
         return (
             f'scheme = "{scheme}"\nseed = {self.number}\nstop = "1 s"\n[topology]\ngenerate = "fat-tree"\nk = 4\n'
             f'link = {{ rate = "{self.gbps} Gbps", delay = "{self.delay_us:.3f} us", mtu = {PACKET} }}\n'

@@ -71,10 +71,10 @@ SCHEMES = (
     "ndn",
 )  # fmt: skip
 BASE = "newreno"
-# FABRICS.md has these: `--schemes newreno,falcon,uec,bfc`.
-FABRICS = ("falcon", "uec", "bfc")
-# No other class: BFC's windows are of the hosts' rate, UEC's never below a packet.
-RACKS_ONLY = ("uec", "bfc")
+# FABRICS.md has these: `--schemes newreno,falcon,uec,bfc,ndp,eqds`.
+FABRICS = ("falcon", "uec", "bfc", "ndp", "eqds")
+# No other class: BFC's windows are of the hosts' rate, UEC's never below a packet, and NDP and EQDS are for fabrics that trim.
+RACKS_ONLY = FABRICS[1:]
 CLASSES = {"changes": changes.draw, "crowds": crowds.draw, "racks": racks.draw, "lossy": lossy.draw}
 
 MORE_LOSS = 0.01
