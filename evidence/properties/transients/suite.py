@@ -73,7 +73,7 @@ SCHEMES = (
 BASE = "newreno"
 # FABRICS.md has these: `--schemes newreno,falcon,uec,bfc,ndp,eqds`.
 FABRICS = ("falcon", "uec", "bfc", "ndp", "eqds")
-# No other class: BFC's windows are of the hosts' rate, UEC's never below a packet, and NDP and EQDS are for fabrics that trim.
+# No other class: BFC's windows are of the hosts' rate, UEC's never below a packet, NDP's and EQDS's queues trim.
 RACKS_ONLY = FABRICS[1:]
 CLASSES = {"changes": changes.draw, "crowds": crowds.draw, "racks": racks.draw, "lossy": lossy.draw}
 
