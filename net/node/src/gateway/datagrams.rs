@@ -2,7 +2,7 @@
 //!
 //! The flow carries each datagram behind its length, with the address that SOCKS has before it: there the target's, back
 //! the sender's. It keeps their order and loses none. An application that controls congestion itself, as QUIC does,
-//! learns of too much as from a full queue: a datagram that finds more than [`Association::room`] waiting is dropped.
+//! learns of too much as from a full queue: a datagram that finds more than `Association::room` waiting is dropped.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
