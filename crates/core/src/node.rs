@@ -242,8 +242,8 @@ impl Node {
 
     /// Says that the driver can mark a packet after it has been sent on `port`, until the next one begins there
     /// ([`Driver::mark_sent`]). Whether the port makes use of it.
-    pub fn marks_sent(&mut self, port: PortId) -> bool {
-        self.slots[usize::from(port.0)].mark_sent()
+    pub fn enable_sent_marks(&mut self, port: PortId) -> bool {
+        self.slots[usize::from(port.0)].enable_sent_marks()
     }
 
     /// Asks for [`Woken::Driver`] with `token` at `at`.

@@ -87,8 +87,8 @@ pub trait Driver {
     fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, _packet: Carried<'_>, _why: Drop) {}
     /// Called when a packet got its CE mark at `port`.
     fn marked(&mut self, _port: PortId, _id: PacketId, _packet: &Packet) {}
-    /// Called before the next packet begins at a port of which [`Node::marks_sent`](super::Node::marks_sent) said yes: the
-    /// one before it, which has been sent now, gets a CE mark. False if it is no more.
+    /// Called before the next packet begins at a port of which [`Node::enable_sent_marks`](super::Node::enable_sent_marks) said
+    /// yes: the one before it, which has been sent now, gets a CE mark. False if it is no more.
     fn mark_sent(&mut self, _port: PortId, _id: PacketId, _pool: &mut Pool) -> bool {
         false
     }

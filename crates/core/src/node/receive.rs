@@ -11,7 +11,7 @@ use crate::units::{Bytes, Rate, Time};
 /// How a host takes packets out of its network card: one after the other, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
-    /// Bytes on the link in a time. `None`: bytes cost nothing.
+    /// Bytes, as they are on the link, in a time. `None`: bytes cost nothing.
     pub rate: Option<Rate>,
     /// What each packet costs, however large.
     pub per_packet: Time,
@@ -69,8 +69,17 @@ impl Node {
         queue.received.held += size;
         queue.waiting.push_back(pkt);
         if queue.waiting.len() == 1 {
-            queue.due = now.saturating_add(queue.host.time_for(size));
-            let due = queue.due;
+            self.take_next(now, pool);
+        }
+    }
+
+    /// The host begins to take the packet that is first now.
+    fn take_next(&mut self, now: Time, pool: &Pool) {
+        let Some(queue) = self.receive_queue_mut() else { return };
+        let taken = |pkt: &Pkt| now.saturating_add(queue.host.time_for(pool[pkt].size.into()));
+        queue.due = queue.waiting.front().map_or(Time::MAX, taken);
+        let due = queue.due;
+        if due < Time::MAX {
             self.timers.push(due, Wake::Host);
         }
     }
@@ -81,11 +90,7 @@ impl Node {
         let Some(pkt) = queue.waiting.pop_front() else { return };
         queue.received.held -= u64::from(pool[&pkt].size);
         queue.received.waited = now.saturating_sub(pool[&pkt].queued);
-        let next = queue.waiting.front().map(|pkt| queue.host.time_for(pool[pkt].size.into()));
-        queue.due = next.map_or(Time::MAX, |time| now.saturating_add(time));
-        if let Some(due) = next.map(|_| queue.due) {
-            self.timers.push(due, Wake::Host);
-        }
+        self.take_next(now, pool);
         self.hand_up(now, pkt, pool, driver);
     }
 

@@ -251,7 +251,7 @@ impl Slot {
     }
 
     /// The driver can mark what has been sent. Whether the port does.
-    pub fn mark_sent(&mut self) -> bool {
+    pub fn enable_sent_marks(&mut self) -> bool {
         let marks = self.held().is_some_and(|port| port.marks_sent());
         self.flags.0 |= if marks { PortFlags::MARKS_SENT } else { 0 };
         marks

@@ -74,7 +74,7 @@ impl Engine {
             let (part, at) = place[node.0 as usize];
             let first = map.spans[part as usize][at as usize].first;
             let wire = &mut wires[part as usize][first as usize + usize::from(port.0)];
-            wire.marks_sent = wire.line.goes_by_rate() && network.nodes[node.0 as usize].marks_sent(port);
+            wire.marks_sent = wire.line.goes_by_rate() && network.nodes[node.0 as usize].enable_sent_marks(port);
         }
         // What is large goes before the rest is made.
         drop(network.links);
