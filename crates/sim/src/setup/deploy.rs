@@ -239,14 +239,7 @@ fn place(row: &DeploySpec, topology: &Topology) -> Result<Place, SpecError> {
     }
     let (mut nodes, mut ports) = (BTreeSet::new(), BTreeSet::new());
     for (i, selector) in row.nodes.iter().enumerate() {
-        let found = select(selector, topology);
-        if found.is_empty() {
-            let message = format!(
-                "no node, and no class of nodes, is called `{selector}`; others are \"hosts\", \"routers\" and \"r*\""
-            );
-            return Err(SpecError::new(format!("nodes[{i}]"), message));
-        }
-        nodes.extend(found);
+        nodes.extend(select_some(i, selector, topology)?);
     }
     for (i, port) in row.ports.iter().enumerate() {
         let ends = port.split_once('>').map(|(a, b)| (topology.find(a.trim()), topology.find(b.trim())));
@@ -272,6 +265,15 @@ pub(super) fn select(selector: &str, topology: &Topology) -> Vec<usize> {
         (_, Some(prefix)) => all.filter(|(_, n)| n.name.starts_with(prefix)).map(|(i, _)| i).collect(),
         (class, None) => all.filter(|(_, n)| n.class.as_deref() == Some(class)).map(|(i, _)| i).collect(),
     }
+}
+
+/// The same of the `i`th word, which has to stand for some.
+pub(super) fn select_some(i: usize, selector: &str, topology: &Topology) -> Result<Vec<usize>, SpecError> {
+    let found = select(selector, topology);
+    let message = || {
+        format!("no node, and no class of nodes, is called `{selector}`; others are \"hosts\", \"routers\" and \"r*\"")
+    };
+    if found.is_empty() { Err(SpecError::new(format!("nodes[{i}]"), message())) } else { Ok(found) }
 }
 
 /// The topology as the nodes of one instance look at it.

@@ -7,7 +7,7 @@ use midpath_core::spec::SpecError;
 use midpath_topo::Topology;
 
 use super::Setup;
-use super::deploy::select;
+use super::deploy::select_some;
 use crate::scenario::HostSpec;
 
 /// What each host that a row matches is like, by node.
@@ -27,13 +27,11 @@ pub(super) fn hosts(rows: &[HostSpec], topology: &Topology) -> Result<BTreeMap<u
 fn matching(row: &HostSpec, topology: &Topology) -> Result<Vec<usize>, SpecError> {
     let mut all = Vec::new();
     for (i, selector) in row.nodes.iter().enumerate() {
-        let found = select(selector, topology);
-        let hosts = found.iter().copied().filter(|n| topology.is_host(*n));
+        let found = select_some(i, selector, topology)?;
         let before = all.len();
-        all.extend(hosts);
+        all.extend(found.into_iter().filter(|n| topology.is_host(*n)));
         if all.len() == before {
-            let what = if found.is_empty() { "no node, and no class of nodes, is called" } else { "no host is among" };
-            let message = format!("{what} `{selector}`; name hosts, such as \"hosts\" or \"d*\"");
+            let message = format!("no host is among `{selector}`; name hosts, such as \"hosts\" or \"d*\"");
             return Err(SpecError::new(format!("nodes[{i}]"), message));
         }
     }
