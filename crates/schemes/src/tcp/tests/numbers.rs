@@ -19,6 +19,16 @@ fn first(lab: &LabOf<NewRenoConfig>, from: usize, flags: Flags) -> Packet {
     lab.log().iter().find(|s| s.from == from && s.packet.flags.has(flags)).expect("it was sent").packet
 }
 
+/// A sender of which nothing is acknowledged but its SYN, 120 ms after that.
+fn unanswered() -> LabOf<NewRenoConfig> {
+    let mut lab = lab(Setup { size: None, ..Setup::default() }, TcpParams::default()).treat(|s| {
+        let honest = s.from == 1 && !s.flags().has(Flags::SYN);
+        if honest { Fate::Lose } else { Fate::Pass }
+    });
+    lab.run_until(Time::from_ms(120));
+    lab
+}
+
 /// RFC 9293, §3.4: more than four gigabytes, so each number comes twice; some are lost where they
 /// wrap.
 #[test]
@@ -143,11 +153,7 @@ fn the_third_segment_must_know_our_number() {
 /// after its FIN. Others are answered, as a keep-alive wants it, but not each (RFC 5961, §7).
 #[test]
 fn an_ack_out_of_turn_tells_the_sender_nothing() {
-    let mut lab = lab(Setup { size: None, ..Setup::default() }, TcpParams::default()).treat(|s| {
-        let honest = s.from == 1 && !s.flags().has(Flags::SYN);
-        if honest { Fate::Lose } else { Fate::Pass }
-    });
-    lab.run_until(Time::from_ms(120));
+    let mut lab = unanswered();
     let mut acknowledges = |seq: u32| {
         let (mut blind, una) = (Packet::new(FLOW, HOSTS[1], HOSTS[0], 52), lab.sender().flight());
         (blind.flags, blind.window) = (Flags::ACK, u16::MAX);
@@ -176,11 +182,7 @@ fn an_ack_out_of_turn_tells_the_sender_nothing() {
 /// RFC 5961, §4.2: a SYN on an open connection is answered by an ACK whatever its number, and says nothing else.
 #[test]
 fn a_syn_on_an_open_connection_is_answered_and_not_heeded() {
-    let mut lab = lab(Setup { size: None, ..Setup::default() }, TcpParams::default()).treat(|s| {
-        let honest = s.from == 1 && !s.flags().has(Flags::SYN);
-        if honest { Fate::Lose } else { Fate::Pass }
-    });
-    lab.run_until(Time::from_ms(120));
+    let mut lab = unanswered();
     let (flight, [own, peers]) = (lab.sender().flight(), [0, 1].map(|end| first(&lab, end, Flags::SYN).seq));
     for flags in [Flags::SYN, Flags::SYN.with(Flags::ACK)] {
         let mut syn = Packet::new(FLOW, HOSTS[1], HOSTS[0], 60);
