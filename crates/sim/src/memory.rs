@@ -5,8 +5,8 @@
 /// a group of its own (`evidence/bench/MEASURED.md`).
 pub const PER_FLOW: u64 = 200;
 
-/// What a flow takes at most while it is under way, without packets. `tests/flow_memory.rs` holds it to the most that a
-/// scheme takes: 771 B with NewReno to 2,186 with MPTCP over one path.
+/// What a flow takes at most while it is under way, without packets. `tests/flow_memory.rs` holds it to what the dearest
+/// scheme takes.
 pub const PER_ACTIVE_FLOW: u64 = 2_300;
 
 /// The same of the fluid, whose flows are made when they arrive. Measured: 136 B, of one and of three million flows of one

@@ -3,7 +3,7 @@
 //!
 //! A flow carries bytes one way, or both after [`Host::both_ways`].
 //! What an application opens here is named by its [`EndId`]; what
-//! comes of it is in `Host::news`.
+//! comes of it is told by [`Host::take_changed`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

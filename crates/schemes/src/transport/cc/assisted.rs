@@ -97,7 +97,7 @@ pub trait NetworkAssisted: CongestionController {
 pub struct Seen<'a> {
     /// Whether it was a SYN.
     pub syn: bool,
-    /// Its [`Packet::hops`].
+    /// Its hop limit.
     pub hops: u8,
     /// Its headers, as [`Packet::headers`] gives them.
     pub headers: &'a [u8],
