@@ -27,8 +27,20 @@ const TICK: Time = Time::from_us(1);
 /// as Linux' `TCP_PAWS_WRAP`.
 const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
 
-/// In what units of picoseconds it is known when a timestamp came: 2^32, which are 4.3 ms.
+/// In what units of picoseconds it is known when a timestamp came, or a window was needed: 2^32, which are 4.3 ms.
 const COARSE: u32 = 32;
+
+/// A time in units of 2^[`COARSE`] ps.
+#[inline]
+pub(crate) const fn coarse(at: Time) -> u32 {
+    (at.0 >> COARSE) as u32
+}
+
+/// When such a unit begins.
+#[inline]
+pub(crate) const fn from_coarse(at: u32) -> Time {
+    Time((at as u64) << COARSE)
+}
 
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +70,7 @@ pub(super) struct Ends {
     pub peer: Sequence,
     /// What this end's clock is ahead of the time.
     clock: u32,
-    /// TS.Recent: the peer's TSval to echo (RFC 7323, §4.3), and when it came, in units of 2^[`COARSE`] ps.
+    /// TS.Recent: the peer's TSval to echo (RFC 7323, §4.3), and when it came, as [`coarse`] has it.
     echo: u32,
     echo_at: u32,
 }
@@ -169,14 +181,14 @@ impl Ends {
     }
 
     fn is_older_than(&self, clock: u32, packet: &Packet, now: Time) -> bool {
-        let known = now.saturating_sub(Time(u64::from(self.echo_at) << COARSE)) < TIMESTAMP_LIFE;
+        let known = now.saturating_sub(from_coarse(self.echo_at)) < TIMESTAMP_LIFE;
         self.stamped(packet) && comes_after(clock, packet.ts_val) && known
     }
 
     /// The packet's timestamp is to be echoed.
     #[inline]
     pub fn remember(&mut self, packet: &Packet, now: Time) {
-        (self.echo, self.echo_at) = (packet.ts_val, (now.0 >> COARSE) as u32);
+        (self.echo, self.echo_at) = (packet.ts_val, coarse(now));
     }
 
     /// A packet to the peer with `payload` bytes, stamped, all else off.

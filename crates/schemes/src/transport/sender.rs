@@ -41,7 +41,7 @@ use overtaken::Overtaken;
 use probe::{Probe, Probes};
 use rack::Rack;
 use rates::Rates;
-use scoreboard::Scoreboard;
+use scoreboard::{Reports, Scoreboard};
 use supply::Supply;
 use undo::Undo;
 
@@ -119,6 +119,13 @@ impl Initial for Extras {
         &Extras { stop_at: Time::MAX, supply: None, overtaken: None, marks: Marks::NONE, answered: 0 };
 }
 
+impl LazyBox<Reports> {
+    #[inline]
+    fn repair(&mut self) -> Option<&mut Repair> {
+        Some(&mut self.get_mut()?.repair)
+    }
+}
+
 impl LazyBox<Extras> {
     #[inline]
     fn supply(&self) -> Option<&Supply> {
@@ -169,8 +176,9 @@ struct Repair {
     timeouts: u64,
 }
 
-impl Initial for Repair {
-    const INITIAL: &'static Repair = &Repair {
+impl Repair {
+    /// Nothing has been repaired.
+    const NONE: Repair = Repair {
         recover: 0,
         dupacks: 0,
         retries: 0,
@@ -188,9 +196,11 @@ impl Initial for Repair {
     };
 }
 
-/// When packets leave that are paced.
+/// When packets leave that are paced, and what those controllers ask for of which the most pace.
 #[derive(Debug, Clone)]
 struct Pace {
+    /// For controllers that ask for samples.
+    rates: Option<Box<Rates>>,
     /// When the next packet may leave.
     at: Time,
     /// When the last one left by plan, and its size.
@@ -202,7 +212,15 @@ struct Pace {
 }
 
 impl Initial for Pace {
-    const INITIAL: &'static Pace = &Pace { at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO };
+    const INITIAL: &'static Pace =
+        &Pace { rates: None, at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO };
+}
+
+impl LazyBox<Pace> {
+    #[inline]
+    fn rates(&mut self) -> Option<&mut Rates> {
+        self.get_mut()?.rates.as_deref_mut()
+    }
 }
 
 /// The active end, with congestion controller `C`. Laid out by use: what every ACK reads or writes
@@ -225,10 +243,8 @@ pub struct Sender<C> {
     probes: Probes,
     tally: Tally,
     settings: Arc<Settings>,
-    /// SND.NXT as an offset, as all that follows: the first byte not yet sent.
-    nxt: u64,
-    /// One past the last byte that the receiver's window admits (SND.UNA + SND.WND).
-    edge: u64,
+    /// SND.WND: how far beyond SND.UNA the receiver's window reaches, 2^30 at most.
+    room: u32,
     /// The FIN's number, which is the length of the stream; `u64::MAX` while nobody knows.
     end: u64,
     /// The retransmission timer, and every later state's one deadline.
@@ -240,15 +256,12 @@ pub struct Sender<C> {
     rtt: RttEstimator,
     /// What is outstanding, from SND.UNA on.
     board: Scoreboard,
-    repair: LazyBox<Repair>,
     extras: LazyBox<Extras>,
-    /// With pacing.
     pace: LazyBox<Pace>,
-    /// When data, or the SYN, were last sent, and when the window was last needed (RFC 7661, §4.3).
+    /// When data, or the SYN, were last sent.
     sent_at: Time,
-    validated_at: Time,
-    /// For controllers that ask for samples.
-    rates: Option<Box<Rates>>,
+    /// When the window was last needed (RFC 7661, §4.3), as [`coarse`](super::segment::coarse) has it.
+    validated_at: u32,
 }
 
 impl<C: NetworkAssisted> Sender<C> {
@@ -259,7 +272,11 @@ impl<C: NetworkAssisted> Sender<C> {
             extras.stop_at = stop;
         }
         if settings.overtaken {
-            extras.overtaken = Some(Box::new(Overtaken::new(tcp)));
+            extras.overtaken = Some(Box::new(Overtaken::new()));
+        }
+        let mut pace = LazyBox::<Pace>::default();
+        if C::SAMPLES {
+            pace.rates = Some(Box::default());
         }
         Sender {
             ends: Ends::new(flow.id, flow.src, flow.dst, Interfaces::ANY, flow.mtu, tcp),
@@ -267,25 +284,22 @@ impl<C: NetworkAssisted> Sender<C> {
             state: State::SynSent,
             phase: Phase::Open,
             window: Window::new(settings.initial_window, settings.mss(flow.mtu)),
-            nxt: 0,
-            edge: 0,
+            room: 0,
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
             board: Scoreboard::default(),
-            repair: LazyBox::default(),
             extras,
-            rtt: RttEstimator::new(tcp),
+            rtt: RttEstimator::NEW,
             sent_at: Time::ZERO,
-            validated_at: Time::ZERO,
+            validated_at: 0,
             probes: Probes::new(settings.rack_tlp()),
             probe_at: Time::MAX,
             ecn: EcnState::default(),
             limited: false,
             rto_at: Time::MAX,
-            pace: LazyBox::default(),
+            pace,
             pacing: false,
             paused: false,
             asking: 0,
-            rates: C::SAMPLES.then(Box::default),
             tally: Tally::default(),
             settings,
         }
@@ -313,24 +327,37 @@ impl<C: NetworkAssisted> Sender<C> {
     }
     /// How far the sender has come: SND.NXT.
     pub fn progress(&self) -> u64 {
-        self.nxt
+        self.nxt()
     }
     /// SND.UNA: the first byte not yet acknowledged.
     #[inline]
     fn una(&self) -> u64 {
         self.board.una()
     }
+    /// SND.NXT: the first byte not yet sent.
+    #[inline]
+    fn nxt(&self) -> u64 {
+        self.board.nxt()
+    }
+    /// One past the last byte that the receiver's window admits.
+    #[inline]
+    fn edge(&self) -> u64 {
+        self.una() + u64::from(self.room)
+    }
     /// Bytes sent and not yet acknowledged: RFC 5681's FlightSize, the FIN counted as one.
     pub fn flight(&self) -> u64 {
-        self.nxt - self.una()
+        self.board.flight()
     }
 
     /// What must be so between events.
     #[inline]
     fn check(&self) {
-        debug_assert!(self.board.is_consistent(self.una(), self.nxt), "{:?}", self.board);
-        debug_assert!(self.nxt <= self.end.saturating_add(1), "sent beyond the FIN");
-        debug_assert!(self.phase == Phase::Open || self.una() < self.repair.recover, "nothing is left to repair");
+        debug_assert!(self.board.is_consistent(self.una(), self.nxt()), "{:?}", self.board);
+        debug_assert!(self.nxt() <= self.end.saturating_add(1), "sent beyond the FIN");
+        debug_assert!(
+            self.phase == Phase::Open || self.una() < self.board.reports.repair.recover,
+            "nothing is left to repair"
+        );
         debug_assert!(
             C::OWN_WINDOW || self.window.ssthresh >= self.window.mss,
             "less than a segment: {:?}",
@@ -354,7 +381,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Something has been heard since the last timeout.
     fn forget_retries(&mut self) {
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             repair.retries = 0;
         }
     }
@@ -362,7 +389,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Duplicate ACKs are counted anew.
     #[inline]
     fn forget_duplicates(&mut self) {
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             repair.dupacks = 0;
         }
     }
@@ -383,6 +410,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// Bytes estimated to be in the network.
+    #[inline]
     pub fn pipe(&self) -> u64 {
         match self.phase {
             Phase::Open => {
@@ -394,8 +422,8 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// What the controller may know.
-    #[inline]
+    /// What the controller may know. Always in line: of what the controller does not ask for nothing is worked out.
+    #[inline(always)]
     fn view(&self) -> View {
         let (flight, pipe) = (self.flight(), self.pipe());
         View {
@@ -403,8 +431,8 @@ impl<C: NetworkAssisted> Sender<C> {
             base_rtt: self.tally.rtt_min,
             mss: self.window.mss,
             overhead: self.settings.overhead().into(),
-            unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
-            at_hand: self.end.min(self.handed_over()).saturating_sub(self.nxt),
+            unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt()) },
+            at_hand: self.end.min(self.handed_over()).saturating_sub(self.nxt()),
             flight,
             pipe,
             lost: flight.saturating_sub(self.board.sacked() + pipe),
@@ -578,13 +606,13 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
 
     fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
         // Nothing beyond has arrived: the number is in the peer's window, wherever that begins.
-        self.reset_at(self.nxt, ctx);
+        self.reset_at(self.nxt(), ctx);
     }
 
     fn report(&self) -> FlowReport {
         let rate = self.control.pacing_rate(&self.window, self.rtt.srtt()).map_or(0, |r| r.0);
         let cwnd = if self.window.mss * u64::from(UNLIMITED) <= self.window.cwnd { 0 } else { self.window.cwnd };
-        let Repair { retransmitted, timeouts, .. } = *self.repair;
+        let Repair { retransmitted, timeouts, .. } = self.board.reports.repair;
         let srtt = self.rtt.srtt();
         self.tally.report(FlowReport { cwnd, rate, srtt, retransmitted, timeouts, ..FlowReport::default() })
     }

@@ -42,7 +42,7 @@ impl Receiver {
         self.state = State::Established;
         self.ecn = agreed;
         // RFC 9768, §3.2.2.1: a marked SYN-ACK is counted.
-        self.marks = ecn::FIRST as u32 + u32::from(marked);
+        self.marks = ecn::FIRST as u8 + u8::from(marked);
         self.keep_to_edge();
     }
 
@@ -90,10 +90,11 @@ impl Receiver {
     pub(in crate::transport) fn heeds(&mut self, packet: &Packet, now: Time) -> bool {
         let Some(at) = self.ends.peer.offset(packet.seq, self.next) else { return false };
         let len = u64::from(packet.payload) + u64::from(packet.flags.has(Flags::FIN));
-        let in_window = at <= self.next + self.ends.receive_window() && at + len + 1 >= self.last_ack;
+        let in_window = at <= self.next + self.ends.receive_window() && at + len + 1 >= self.last_ack();
         let counts = in_window && !self.ends.is_outdated(packet, self.settings.most_late(), now);
         // RFC 7323, §4.3, (2), for a segment without data; on_segment has the others.
-        if counts && len == 0 && at <= self.last_ack && self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
+        if counts && len == 0 && at <= self.last_ack() && self.ends.stamped(packet) && !self.ends.is_older(packet, now)
+        {
             self.ends.remember(packet, now);
         }
         counts
@@ -111,7 +112,7 @@ impl Receiver {
             return;
         }
         let (window, ts_ecr) = self.ends.says();
-        let acknowledged = if acknowledge { self.next } else { self.last_ack };
+        let acknowledged = if acknowledge { self.next } else { self.last_ack() };
         (p.ack, p.window, p.ts_ecr) = (self.ends.peer.wire(acknowledged), window, ts_ecr);
         // What goes with the handshake says how that arrived, not how many marks there were.
         if !opening {
@@ -143,7 +144,7 @@ impl Receiver {
 
     /// The other half has sent what this one had to say.
     pub(in crate::transport) fn has_spoken(&mut self) {
-        self.last_ack = self.next;
+        self.unacknowledged = 0;
         self.has_said_all();
         self.no_ack_is_due();
     }
@@ -172,7 +173,7 @@ mod tests {
         let tcp = TcpParams { receive_window: Bytes(window), ..TcpParams::default() };
         let settings = Tcp::new("test", tcp, NewRenoConfig).expect("valid").settings;
         let half = Receiver::of_active(Ends::new(FLOW, HOSTS[0], HOSTS[1], Interfaces::ANY, 1500, &tcp), settings);
-        Receiver { state: State::Established, next: 1000, last_ack: 1000, ..half }
+        Receiver { state: State::Established, next: 1000, ..half }
     }
 
     /// Whether an ACK without data counts, with its number as an offset and the peer's clock.

@@ -4,13 +4,13 @@ use midpath_core::packet::{Ecn, Flags, MAX_SACK, Packet, SackBlock, comes_after}
 use midpath_core::roles::{EndpointCtx, Received};
 use midpath_core::units::Time;
 
-use super::{Extras, RECENT, Receiver, State};
+use super::{Extras, RECENT, Receiver, Reflected, State};
 use crate::transport::cc::{Echo, Seen};
 use crate::transport::ecn::{self, Agreed};
 use crate::transport::segment::Ends;
 
 /// Marks after which an ACK must not wait (RFC 9768, §3.2.2.5.1: n SHOULD be 2).
-const MARKS_PER_ACK: u32 = 2;
+const MARKS_PER_ACK: u8 = 2;
 
 impl Receiver {
     /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front
@@ -97,7 +97,7 @@ impl Receiver {
         let begins = marked && !self.marked;
         self.marked = marked;
         self.marks = self.marks.wrapping_add(marked.into());
-        self.unreported += u32::from(marked);
+        self.unreported = self.unreported.saturating_add(marked.into());
         begins || self.unreported >= MARKS_PER_ACK
     }
 
@@ -141,7 +141,7 @@ impl Receiver {
             self.misbehave(how, &mut p, ctx);
         }
         ctx.send(p);
-        self.last_ack = self.next;
+        self.unacknowledged = 0;
         self.has_said_all();
         self.no_ack_is_due();
     }
@@ -158,21 +158,24 @@ impl Receiver {
     /// Remembers the headers of a packet, for the acknowledgement of it.
     pub(in crate::transport) fn see_header(&mut self, packet: &Packet, received: Option<&Received>) {
         let Seen { syn, hops, headers } = Seen::of(packet);
-        (self.seen_syn, self.seen_hops) = (syn, hops);
-        match &mut self.seen {
-            Some(seen) if seen.len() == headers.len() => seen.copy_from_slice(headers),
-            seen => *seen = Some(headers.into()),
-        }
-        if let (Some(stamp), Some(received), Some(headers)) = (self.settings.stamp, received, &mut self.seen) {
-            stamp(headers, received);
+        let seen = match &mut self.seen {
+            Some(seen) if seen.headers.len() == headers.len() => {
+                (seen.syn, seen.hops) = (syn, hops);
+                seen.headers.copy_from_slice(headers);
+                seen
+            }
+            seen => seen.insert(Box::new(Reflected { syn, hops, headers: headers.into() })),
+        };
+        if let (Some(stamp), Some(received)) = (self.settings.stamp, received) {
+            stamp(&mut seen.headers, received);
         }
     }
 
     /// Reflects the header that the acknowledged packet brought.
     #[inline]
     pub(super) fn reflect(&self, ack: &mut Packet) {
-        if let (Some(reflect), Some(headers)) = (self.settings.reflect, &self.seen) {
-            reflect(Seen { syn: self.seen_syn, hops: self.seen_hops, headers }, ack);
+        if let (Some(reflect), Some(seen)) = (self.settings.reflect, &self.seen) {
+            reflect(Seen { syn: seen.syn, hops: seen.hops, headers: &seen.headers }, ack);
         }
     }
 }

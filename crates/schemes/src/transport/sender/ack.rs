@@ -8,6 +8,7 @@ use super::scoreboard::{Arrived, Sent, duplicate};
 use super::{Phase, Sender, rates};
 use crate::transport::cc::{Ack, Congestion, NetworkAssisted};
 use crate::transport::ecn::{self, Agreed};
+use crate::transport::segment::{coarse, from_coarse};
 
 /// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
 const CHALLENGES: Time = Time::from_ms(500);
@@ -90,7 +91,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         // RFC 9293, §3.10.7.4: an ACK of what was never sent tells nothing, and an old one only by its blocks: RFC 2883
         // has each duplicate reported once, maybe on an ACK that others have overtaken.
-        let said = self.ends.own.offset(packet.ack, self.una()).filter(|ack| *ack <= self.nxt);
+        let said = self.ends.own.offset(packet.ack, self.una()).filter(|ack| *ack <= self.nxt());
         let (Some(said), true) = (said, packet.flags.has(Flags::ACK)) else { return };
         if said < self.una() && !self.reads_old_ack(packet) {
             return;
@@ -135,8 +136,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// that somebody makes up (RFC 5961, §7).
     #[cold]
     fn challenge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.repair.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
-            self.repair.challenged = Some(ctx.now);
+        if self.board.reports.repair.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
+            self.board.reports.repair.challenged = Some(ctx.now);
             self.acknowledge(ctx);
         }
     }
@@ -162,7 +163,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let reordered = packet.sack_len > 0 || !self.board.is_empty();
         let (repeats, sacked) = (self.board.retrans() > 0, self.board.sacked());
         let (mut first, mut passed, mut fresh) = (None, 0, 0);
-        let mut samples = self.rates.as_mut().map(|rates| &mut rates.samples);
+        let mut samples = self.pace.rates().map(|rates| &mut rates.samples);
         let before = self.board.una();
         if ack > before {
             first = self.board.acknowledged(ack, samples.as_deref_mut(), arrived);
@@ -182,8 +183,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Takes in acknowledgement number and window; `before` is where SND.UNA was.
     #[inline]
     fn take_numbers(&mut self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, now: Time) -> News {
-        let (flight, acked) = (self.nxt - before, ack.saturating_sub(before));
-        let edge = ack + self.ends.send_window(packet);
+        let (flight, acked) = (self.nxt() - before, ack.saturating_sub(before));
+        // SND.UNA has moved, and the window's edge has not.
+        let (known, edge) = (before + u64::from(self.room), ack + self.ends.send_window(packet));
         // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and
         // data are outstanding.
         let repeats = acked == 0 && flight > 0 && packet.payload == 0 && !packet.flags.has(Flags::FIN);
@@ -195,21 +197,23 @@ impl<C: NetworkAssisted> Sender<C> {
             flight,
             // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above
             // SND.UNA.
-            duplicate: if self.sack_on() { acked == 0 && taken.fresh > 0 } else { repeats && edge == self.edge },
+            duplicate: if self.sack_on() { acked == 0 && taken.fresh > 0 } else { repeats && edge == known },
             ece: self.ecn.agreed == Agreed::Classic && packet.flags.has(Flags::ECE),
             marks: 0,
             more_lost: false,
-            repeat_arrived: self.phase == Phase::Loss && acked > 0 && self.ends.echoes(packet, self.repair.gave_up.0),
+            repeat_arrived: self.phase == Phase::Loss
+                && acked > 0
+                && self.ends.echoes(packet, self.board.reports.repair.gave_up.0),
             duplicated: if packet.sack_len > 0 { duplicate(packet, self.ends.own, ack) } else { None },
             echo: self.ends.stamped(packet).then_some(packet.ts_ecr),
         };
         let newer = self.ends.is_newer(packet);
-        self.edge = self.edge.max(edge);
+        self.room = (known.max(edge) - self.una()) as u32;
         if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
             // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next.
             self.ends.remember(packet, now);
         }
-        if self.edge <= before {
+        if known.max(edge) <= before {
             self.forget_retries(); // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
         if acked > 0 {
@@ -240,7 +244,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.ecn.heard = true;
         let packets = news.delivered.div_ceil(self.window.mss);
-        let marks = self.extras.marks.report(ace, packets, self.board.una(), self.nxt);
+        let marks = self.extras.marks.report(ace, packets, self.board.una(), self.board.nxt());
         if self.ecn.heeded {
             (news.marks, news.ece) = (marks, marks > 0);
         }
@@ -254,7 +258,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if let Some(supply) = self.extras.supply_mut() {
             supply.forget_below(ack);
         }
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             (repair.retries, repair.limited_transmit) = (0, 0);
         }
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
@@ -276,7 +280,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (edge, lost) = (self.board.edge(), self.board.lost());
         match self.phase {
             _ if self.extras.overtaken().is_some() => {}
-            Phase::Loss => self.board.all_lost(self.repair.recover),
+            Phase::Loss => self.board.all_lost(self.board.reports.repair.recover),
             _ if self.adapts() => self.find_lost_by_time(now),
             _ => self.board.find_lost(self.settings.tcp.dup_thresh, self.window.mss),
         }
@@ -297,7 +301,7 @@ impl<C: NetworkAssisted> Sender<C> {
             acked: news.acked,
             delivered: news.delivered,
             una: self.una(),
-            nxt: self.nxt,
+            nxt: self.nxt(),
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             ece: news.ece,
@@ -318,7 +322,7 @@ impl<C: NetworkAssisted> Sender<C> {
             // Any arrival shows that the path works.
             self.rto_at = if news.delivered > 0 { Time::MAX } else { self.rto_at };
         } else if news.duplicate {
-            self.repair.dupacks += 1;
+            self.board.reports.repair.dupacks += 1;
         }
         if ack.reordered {
             // Linux's tcp_may_raise_cwnd: what has come out of order counts when it comes, not when a gap is filled.
@@ -345,7 +349,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         if self.limited {
             self.control.on_ack(&mut self.window, ack);
-            self.validated_at = ack.now;
+            self.validated_at = coarse(ack.now);
         } else {
             self.control.on_unlimited_ack(ack);
             self.validate(ack);
@@ -355,22 +359,22 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 7661, §4.4.3: a window that half of was enough for five minutes is halved.
     fn validate(&mut self, ack: &Ack) {
         if 2 * (self.flight() + ack.acked) >= self.window.cwnd {
-            self.validated_at = ack.now;
-        } else if !C::OWN_WINDOW && ack.now > self.validated_at.saturating_add(NON_VALIDATED) {
+            self.validated_at = coarse(ack.now);
+        } else if !C::OWN_WINDOW && ack.now > from_coarse(self.validated_at).saturating_add(NON_VALIDATED) {
             let initial = u64::from(self.settings.initial_window) * self.window.mss;
             self.window.restart((self.window.cwnd / 2).max(initial));
-            self.validated_at = ack.now;
+            self.validated_at = coarse(ack.now);
         }
     }
 
     /// RFC 6675, §5, steps 1 and 2; RFC 6582, §3.2, step 1. With RACK time alone shows it.
     #[inline]
     pub(super) fn loss_shown(&self) -> bool {
-        let enough = self.repair.dupacks >= self.settings.tcp.dup_thresh && !self.adapts();
+        let enough = self.board.reports.repair.dupacks >= self.settings.tcp.dup_thresh && !self.adapts();
         if self.sack_on() {
             return !self.board.is_empty() && (enough || self.board.edge() > self.una());
         }
-        enough && (self.una() > self.repair.recover || self.repair.recover == 0)
+        enough && (self.una() > self.board.reports.repair.recover || self.board.reports.repair.recover == 0)
     }
 
     /// RFC 3168, §6.1.2: lowers the window, once per window of data.
@@ -394,7 +398,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// by CWR.
     pub(super) fn answered(&mut self, by_mark: bool) {
         if self.ecn.agreed != Agreed::None {
-            self.extras.answered = self.nxt;
+            self.extras.answered = self.nxt();
         }
         self.ecn.by_mark = by_mark;
         // RFC 9768, §3.1.5: with accurate ECN the flag is a part of the counter.
@@ -406,7 +410,7 @@ impl<C: NetworkAssisted> Sender<C> {
         Congestion {
             now,
             // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
-            flight: flight.saturating_sub(self.repair.limited_transmit),
+            flight: flight.saturating_sub(self.board.reports.repair.limited_transmit),
             ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una() <= self.extras.answered,
         }
     }

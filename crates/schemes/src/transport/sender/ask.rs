@@ -22,7 +22,7 @@ impl<C: NetworkAssisted> Sender<C> {
         match self.control.asks_after(&self.view()) {
             Some(after) if self.state == State::Open => {
                 let patience = Time(after.0.saturating_mul(1 << self.asking.min(MAX_HALVINGS)));
-                self.pace.last.0.max(self.pace.asked).saturating_add(patience.min(self.rtt.rto()))
+                self.pace.last.0.max(self.pace.asked).saturating_add(patience.min(self.rtt.rto(&self.settings.tcp)))
             }
             _ => Time::MAX,
         }

@@ -40,7 +40,7 @@ impl Probes {
 impl<C: NetworkAssisted> Sender<C> {
     /// Probes sent, and whether the answer to one is awaited.
     pub fn probes(&self) -> (u32, bool) {
-        (self.repair.probes, self.repair.probe.is_some())
+        (self.board.reports.repair.probes, self.board.reports.repair.probe.is_some())
     }
 
     /// New data leave, or old ones are acknowledged: the next probe waits from now on.
@@ -52,7 +52,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Losses are being repaired: no probe is due, and none is waited for.
     pub(super) fn stop_probes(&mut self) {
         self.probe_at = Time::MAX;
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             repair.probe = None;
         }
     }
@@ -60,7 +60,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// §7.2: whether a probe may be scheduled, and sent. Where the network tells the rate, a packet beyond that is not
     /// the sender's to send. Ours.
     fn may_probe(&self) -> bool {
-        let waits = self.state == State::Open && self.una() < self.nxt && self.edge > self.una();
+        let waits = self.state == State::Open && self.una() < self.nxt() && self.edge() > self.una();
         waits
             && !self.settings.is_rate_based()
             && self.phase == Phase::Open
@@ -85,7 +85,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The probe whose answer is awaited.
     #[inline]
     pub(super) fn awaited_probe(&self) -> Option<Probe> {
-        self.repair.get()?.probe
+        self.board.reports.get()?.repair.probe
     }
 
     #[inline]
@@ -107,13 +107,13 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let new = self.new_segment(self.pipe());
         let repeats = new.is_none();
-        let segment = new.unwrap_or_else(|| self.segment_in((self.board.last(), self.nxt)));
+        let segment = new.unwrap_or_else(|| self.segment_in((self.board.last(), self.nxt())));
         self.pace_from(ctx.now);
         self.emit(segment, ctx);
         // "The sender MUST re-arm the RTO timer, not the PTO timer."
         self.rto_at = ctx.now.saturating_add(self.patience());
-        self.repair.probe = Some(Probe { end: self.nxt, repeats });
-        self.repair.probes += 1;
+        self.board.reports.repair.probe = Some(Probe { end: self.nxt(), repeats });
+        self.board.reports.repair.probes += 1;
         (self.probes.moved, self.probes.measured) = (false, false);
     }
 
@@ -125,7 +125,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let plain = news.acked == 0 && packet.sack_len == 0 && packet.payload == 0;
         let twice = plain || news.duplicated.is_some_and(|(_, to)| to == probe.end);
         if !probe.repeats || repaired || twice {
-            self.repair.probe = None;
+            self.board.reports.repair.probe = None;
         }
         if repaired && !twice && self.phase == Phase::Open {
             let congestion = self.congestion(news.now, news.flight);

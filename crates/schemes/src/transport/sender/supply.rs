@@ -137,7 +137,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// The offset of a packet's first byte; of one that this end has sent.
     pub fn offset(&self, packet: &Packet) -> Option<u64> {
-        self.ends.own.offset(packet.seq, self.nxt)
+        self.ends.own.offset(packet.seq, self.nxt())
     }
 
     /// The window that a packet of the peer tells, of the data as a whole.
@@ -212,13 +212,13 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.state != State::Open || repairs || self.end != u64::MAX {
             return 0;
         }
-        let waits = self.extras.supply().map_or(0, |s| s.given - self.nxt);
-        self.budget().saturating_sub(self.pipe() + waits).min(self.edge.saturating_sub(self.nxt + waits))
+        let waits = self.extras.supply().map_or(0, |s| s.given - self.nxt());
+        self.budget().saturating_sub(self.pipe() + waits).min(self.edge().saturating_sub(self.nxt() + waits))
     }
 
     /// How often it has timed out since it heard anything new.
     pub fn silence(&self) -> u32 {
-        self.repair.retries
+        self.board.reports.repair.retries
     }
 
     /// Smoothed round-trip time; zero before the first sample.
@@ -240,8 +240,9 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// Whether all that was handed over has been sent, and the end has not been said; or all is held back.
+    #[inline]
     pub(super) fn needs_data(&self) -> bool {
-        self.extras.supply().is_some_and(|s| s.held || self.nxt >= s.given && s.given < self.end)
+        self.extras.supply().is_some_and(|s| s.held || self.nxt() >= s.given && s.given < self.end)
     }
 
     /// Whether the supplier could have more for this very moment.
