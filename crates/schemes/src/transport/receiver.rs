@@ -55,17 +55,13 @@ pub struct Receiver {
     ecn: Agreed,
     /// How the latest SYN arrived.
     syn: Ecn,
-    /// With accurate ECN: whether the last packet was marked.
-    marked: bool,
-    /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
-    echo: bool,
-    /// A half of an end whose other half sends data.
-    half: bool,
+    /// [`HALF`], [`ECHO`], [`MARKED`].
+    flags: u8,
     /// With accurate ECN: r.cep, of which the lower bits count; and marks that no ACK has said.
     marks: u8,
     unreported: u8,
     /// Segments not yet acknowledged, and their bytes: from Last.ACK.sent of RFC 7323, §4.3 to RCV.NXT.
-    pending: u32,
+    pending: u16,
     unacknowledged: u32,
     settings: Arc<Settings>,
     /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that
@@ -83,7 +79,14 @@ pub struct Receiver {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Receiver>() == 120);
+const _: () = assert!(size_of::<Receiver>() == 104);
+
+/// A half of an end whose other half sends data.
+const HALF: u8 = 1;
+/// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`](super::cc::Echo::Exact)).
+const ECHO: u8 = 2;
+/// With accurate ECN: the last packet was marked.
+const MARKED: u8 = 4;
 
 /// What is kept to be reflected, as [`Seen`](super::cc::Seen) has it.
 #[derive(Debug)]
@@ -152,13 +155,11 @@ impl Receiver {
             due_at: Time::MAX,
             unacknowledged: 0,
             measured: Time::MAX,
-            half: false,
+            flags: 0,
             ecn: Agreed::None,
             syn: Ecn::NotEct,
             marks: ecn::FIRST as u8,
             unreported: 0,
-            marked: false,
-            echo: false,
             delivered_at: Time::ZERO,
             seen: None,
             settings,
@@ -169,8 +170,17 @@ impl Receiver {
     /// their own: none of its own is kept to.
     #[must_use]
     pub fn sharing_window(mut self) -> Receiver {
-        self.ends.shares_window = true;
+        self.ends.share_window();
         self
+    }
+
+    #[inline]
+    fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn put(&mut self, flag: u8, on: bool) {
+        self.flags = if on { self.flags | flag } else { self.flags & !flag };
     }
 
     /// Where the connection stands.
@@ -255,7 +265,7 @@ impl Receiver {
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         let grant = ecn::grant(self.ecn, self.syn, self.extras.retries);
-        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx);
+        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), self.window(), ctx);
         if !self.answers_apart() {
             self.reflect(&mut p);
         }
@@ -345,8 +355,9 @@ impl Receiver {
         let fin = packet.flags.has(Flags::FIN);
         let len = u64::from(packet.payload) + u64::from(fin);
         if len == 0 {
-            self.marked = packet.ecn == Ecn::Ce;
-            self.marks = self.marks.wrapping_add(self.marked.into());
+            let marked = packet.ecn == Ecn::Ce;
+            self.put(MARKED, marked);
+            self.marks = self.marks.wrapping_add(marked.into());
             return self.on_empty(packet, ctx);
         }
         let late = self.settings.most_late();
@@ -393,7 +404,7 @@ impl Receiver {
         let to = from + len;
         let fin = packet.flags.has(Flags::FIN);
         // The FIN takes no room in the buffer.
-        let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window();
+        let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window(self.window());
         let held = self.extras.get().map(|extras| &extras.held);
         let highest = held.and_then(RangeSet::last).map_or(self.next, |r| r.1);
         let known = self.fin();
@@ -405,12 +416,12 @@ impl Receiver {
     #[inline]
     fn take_in_order(&mut self, to: u64, fin: bool, urgent: bool, ctx: &mut EndpointCtx<'_>) {
         self.deliver(to, fin, ctx.now);
-        self.pending += 1;
+        self.pending = self.pending.saturating_add(1);
         if fin {
             return self.on_all_received(ctx);
         }
         // RFC 5681, §4.2: at least every second full-sized segment, and not later than the timer.
-        if urgent || self.pending >= self.settings.tcp.delayed_ack.0 {
+        if urgent || u32::from(self.pending) >= self.settings.tcp.delayed_ack.0 {
             self.acknowledge_or_let(ctx);
         } else if self.due_at == Time::MAX {
             self.due_at = ctx.now.saturating_add(self.settings.tcp.delack_timeout);
@@ -449,18 +460,17 @@ impl Receiver {
         // A window has no more than 2^30.
         self.unacknowledged += (to - self.next) as u32;
         self.next = to;
-        self.keep_to_edge();
     }
 
     /// Everything up to the FIN has come: acknowledges it with a FIN of our own.
     fn on_all_received(&mut self, ctx: &mut EndpointCtx<'_>) {
         if !self.has_all() {
-            self.state = if self.half { State::CloseWait } else { State::LastAck };
+            self.state = if self.is(HALF) { State::CloseWait } else { State::LastAck };
             ctx.completed(Half::Receiving);
             if self.delivered() == 0 {
                 self.delivered_at = ctx.now; // a flow of no bytes is complete with its FIN
             }
-            self.due_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rto()) };
+            self.due_at = if self.is(HALF) { Time::MAX } else { ctx.now.saturating_add(self.rto()) };
         }
         self.acknowledge(ctx);
     }
@@ -555,7 +565,7 @@ impl Endpoint for Receiver {
     }
 
     fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut reset = self.ends.packet(0, ctx);
+        let mut reset = self.ends.packet(0, self.window(), ctx);
         // Its FIN, if that is out, has a number.
         let fin = u64::from(self.state == State::LastAck);
         (reset.seq, reset.flags) = (self.ends.own.wire(fin), Flags::RST);

@@ -85,15 +85,6 @@ struct EcnState {
     agreed: Agreed,
     /// New data are sent as ECN-capable.
     capable: bool,
-    /// Marks that are reported count.
-    heeded: bool,
-    /// With accurate ECN: whether the receiver has said yet what it has counted.
-    heard: bool,
-    /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not
-    /// ECN-capable).
-    marked: bool,
-    /// The window was lowered by ECN-Echo (not by loss) at `answered`.
-    by_mark: bool,
     /// The next new data packet says CWR.
     tell: bool,
 }
@@ -110,13 +101,30 @@ struct Extras {
     overtaken: Option<Box<Overtaken>>,
     /// With accurate ECN: what the receiver has counted.
     marks: Marks,
+    /// With accurate ECN: whether the receiver has said yet what it has counted, and nothing that counts.
+    heard: bool,
+    unheeded: bool,
+    /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not
+    /// ECN-capable).
+    marked: bool,
+    /// The window was lowered by ECN-Echo (not by loss) at `answered`.
+    by_mark: bool,
     /// SND.NXT when the window of a connection that has ECN was last lowered: marks up to here have been answered.
     answered: u64,
 }
 
 impl Initial for Extras {
-    const INITIAL: &'static Extras =
-        &Extras { stop_at: Time::MAX, supply: None, overtaken: None, marks: Marks::NONE, answered: 0 };
+    const INITIAL: &'static Extras = &Extras {
+        stop_at: Time::MAX,
+        supply: None,
+        overtaken: None,
+        marks: Marks::NONE,
+        heard: false,
+        unheeded: false,
+        marked: false,
+        by_mark: false,
+        answered: 0,
+    };
 }
 
 impl LazyBox<Reports> {
@@ -207,13 +215,14 @@ struct Pace {
     last: (Time, u32),
     /// Bytes of the present quantum that may still leave.
     quantum: u64,
-    /// When the last header alone was sent.
+    /// When the last header alone was sent, and how many have been since the last answer.
     asked: Time,
+    asking: u8,
 }
 
 impl Initial for Pace {
     const INITIAL: &'static Pace =
-        &Pace { rates: None, at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO };
+        &Pace { rates: None, at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO, asking: 0 };
 }
 
 impl LazyBox<Pace> {
@@ -237,14 +246,13 @@ pub struct Sender<C> {
     pacing: bool,
     /// The application had nothing more to send.
     paused: bool,
-    /// Headers alone that have been sent to ask since the last answer.
-    asking: u8,
     ecn: EcnState,
     probes: Probes,
+    rtt: RttEstimator,
     tally: Tally,
+    /// When the window was last needed (RFC 7661, §4.4.3), as [`coarse`](super::segment::coarse) has it.
+    validated_at: u32,
     settings: Arc<Settings>,
-    /// SND.WND: how far beyond SND.UNA the receiver's window reaches, 2^30 at most.
-    room: u32,
     /// The FIN's number, which is the length of the stream; `u64::MAX` while nobody knows.
     end: u64,
     /// The retransmission timer, and every later state's one deadline.
@@ -253,16 +261,14 @@ pub struct Sender<C> {
     probe_at: Time,
     window: Window,
     control: C,
-    rtt: RttEstimator,
     /// What is outstanding, from SND.UNA on.
     board: Scoreboard,
     extras: LazyBox<Extras>,
     pace: LazyBox<Pace>,
-    /// When data, or the SYN, were last sent.
-    sent_at: Time,
-    /// When the window was last needed (RFC 7661, §4.3), as [`coarse`](super::segment::coarse) has it.
-    validated_at: u32,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Sender<crate::tcp::newreno::NewReno>>() == 256);
 
 impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>, control: C) -> Sender<C> {
@@ -284,14 +290,12 @@ impl<C: NetworkAssisted> Sender<C> {
             state: State::SynSent,
             phase: Phase::Open,
             window: Window::new(settings.initial_window, settings.mss(flow.mtu)),
-            room: 0,
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
             board: Scoreboard::default(),
             extras,
             rtt: RttEstimator::NEW,
-            sent_at: Time::ZERO,
             validated_at: 0,
-            probes: Probes::new(settings.rack_tlp()),
+            probes: Probes::default(),
             probe_at: Time::MAX,
             ecn: EcnState::default(),
             limited: false,
@@ -299,7 +303,6 @@ impl<C: NetworkAssisted> Sender<C> {
             pace,
             pacing: false,
             paused: false,
-            asking: 0,
             tally: Tally::default(),
             settings,
         }
@@ -342,7 +345,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// One past the last byte that the receiver's window admits.
     #[inline]
     fn edge(&self) -> u64 {
-        self.una() + u64::from(self.room)
+        self.board.edge_of_window()
     }
     /// Bytes sent and not yet acknowledged: RFC 5681's FlightSize, the FIN counted as one.
     pub fn flight(&self) -> u64 {
@@ -386,6 +389,11 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
+    #[inline]
+    fn dupacks(&self) -> u32 {
+        self.board.reports.get().map_or(0, |reports| reports.repair.dupacks)
+    }
+
     /// Duplicate ACKs are counted anew.
     #[inline]
     fn forget_duplicates(&mut self) {
@@ -395,18 +403,18 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn sack_on(&self) -> bool {
-        self.ends.sack
+        self.ends.sack()
     }
 
     /// Whether an ACK's timestamp tells the round trip of what was repeated in vain (RFC 7323, §4.1). Not where the
     /// network tells the rate: what a failed link has held for seconds would set the pace of that.
     fn reads_timestamps(&self) -> bool {
-        self.settings.rack_tlp() && !self.settings.is_rate_based()
+        self.settings.rack_tlp && !self.settings.is_rate_based()
     }
 
     /// Whether losses are found by RACK (RFC 8985), which learns how far packets are reordered.
     fn adapts(&self) -> bool {
-        self.settings.rack_tlp() && self.ends.sack
+        self.settings.rack_tlp && self.ends.sack()
     }
 
     /// Bytes estimated to be in the network.
@@ -491,15 +499,15 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// Puts the controller's header on a packet and sends it.
-    #[inline]
+    #[inline(never)]
     fn dispatch(&mut self, packet: Packet, ctx: &mut EndpointCtx<'_>) {
         let mut packet = packet;
         self.dispatch_bytes(&mut packet, 0, ctx);
     }
 
-    /// The same for a packet whose payload begins at the offset `at`. By reference: a packet that is handed over is
-    /// copied.
-    #[inline(never)]
+    /// The same for a packet whose payload begins at the offset `at`. By reference and in line: so a packet without a
+    /// header is written where the pool has room for it, and nowhere before.
+    #[inline(always)]
     fn dispatch_bytes(&mut self, packet: &mut Packet, at: u64, ctx: &mut EndpointCtx<'_>) {
         let view = self.view();
         self.control.on_send(packet, &view, ctx);
@@ -511,7 +519,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn ace(&self) -> Flags {
         match self.ecn.agreed {
-            Agreed::Accurate => ecn::flags(ecn::FIRST + u64::from(self.ecn.marked)),
+            Agreed::Accurate => ecn::flags(ecn::FIRST + u64::from(self.extras.marked)),
             Agreed::None | Agreed::Classic => Flags(0),
         }
     }
@@ -525,14 +533,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The first deadline.
     #[inline]
     fn due(&self) -> Time {
-        let pace = if self.pacing { self.pace.at } else { Time::MAX };
-        self.rto_at
-            .min(pace)
-            .min(self.extras.stop_at)
-            .min(self.repeat_at())
-            .min(self.ask_at())
-            .min(self.reordered_at())
-            .min(self.probe_at)
+        let due = self.rto_at.min(self.probe_at).min(self.ask_at()).min(self.reordered_at());
+        let due = if self.pacing { due.min(self.pace.at) } else { due };
+        self.extras.get().map_or(due, |extras| due.min(extras.stop_at).min(self.repeat_at()))
     }
 }
 

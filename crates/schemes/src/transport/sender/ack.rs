@@ -98,7 +98,8 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let before = self.una();
         let taken = self.take_in(packet, said.max(before), ctx);
-        let mut news = self.take_numbers(packet, (said, before), &taken, ctx.now);
+        let mut news = self.read_numbers(packet, (said, before), &taken, ctx.now);
+        self.take_numbers(packet, (said, before), &taken, &mut news);
         if news.acked > 0 {
             ctx.acknowledged(self.una().min(self.end));
         }
@@ -169,7 +170,7 @@ impl<C: NetworkAssisted> Sender<C> {
             first = self.board.acknowledged(ack, samples.as_deref_mut(), arrived);
             passed = sacked - self.board.sacked();
         }
-        if packet.sack_len > 0 && self.ends.sack {
+        if packet.sack_len > 0 && self.ends.sack() {
             fresh = self.board.update(packet, self.ends.own, samples, arrived);
         }
         self.note_arrivals(packet, (ack, before), arrived, now);
@@ -180,16 +181,16 @@ impl<C: NetworkAssisted> Sender<C> {
         Taken { first, passed, fresh, reordered, rates: self.note_delivered(arrived, now) }
     }
 
-    /// Takes in acknowledgement number and window; `before` is where SND.UNA was.
+    /// What acknowledgement number and window say by themselves; `before` is where SND.UNA was.
     #[inline]
-    fn take_numbers(&mut self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, now: Time) -> News {
+    fn read_numbers(&self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, now: Time) -> News {
         let (flight, acked) = (self.nxt() - before, ack.saturating_sub(before));
         // SND.UNA has moved, and the window's edge has not.
-        let (known, edge) = (before + u64::from(self.room), ack + self.ends.send_window(packet));
+        let (known, edge) = (self.edge() - acked, ack + self.ends.send_window(packet));
         // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and
         // data are outstanding.
         let repeats = acked == 0 && flight > 0 && packet.payload == 0 && !packet.flags.has(Flags::FIN);
-        let mut news = News {
+        News {
             now,
             acked,
             delivered: acked - taken.passed + taken.fresh,
@@ -206,14 +207,20 @@ impl<C: NetworkAssisted> Sender<C> {
                 && self.ends.echoes(packet, self.board.reports.repair.gave_up.0),
             duplicated: if packet.sack_len > 0 { duplicate(packet, self.ends.own, ack) } else { None },
             echo: self.ends.stamped(packet).then_some(packet.ts_ecr),
-        };
+        }
+    }
+
+    /// Takes them in.
+    #[inline]
+    fn take_numbers(&mut self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, news: &mut News) {
+        let (acked, now) = (news.acked, news.now);
         let newer = self.ends.is_newer(packet);
-        self.room = (known.max(edge) - self.una()) as u32;
+        let edge = self.board.widen(ack + self.ends.send_window(packet), acked);
         if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
             // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next.
             self.ends.remember(packet, now);
         }
-        if known.max(edge) <= before {
+        if edge <= before {
             self.forget_retries(); // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
         if acked > 0 {
@@ -228,24 +235,23 @@ impl<C: NetworkAssisted> Sender<C> {
             news.more_lost = more || again;
         }
         if self.ecn.agreed == Agreed::Accurate && (news.delivered > 0 || newer) {
-            self.count_marks(packet, &mut news);
+            self.count_marks(packet, news);
         }
-        news
     }
 
     /// What the receiver's count of marked packets says, on an ACK that no newer one has overtaken
     /// (RFC 9768, §3.2.2.2).
     fn count_marks(&mut self, packet: &Packet, news: &mut News) {
         let ace = ecn::number(packet.flags);
-        if !self.ecn.heard && ace == 0 {
+        if !self.extras.heard && ace == 0 {
             // §3.2.2.4: the counter begins at 5. Somebody on the way clears it, or the receiver
             // doesn't count.
-            (self.ecn.capable, self.ecn.heeded) = (false, false);
+            (self.ecn.capable, self.extras.unheeded) = (false, true);
         }
-        self.ecn.heard = true;
+        self.extras.heard = true;
         let packets = news.delivered.div_ceil(self.window.mss);
         let marks = self.extras.marks.report(ace, packets, self.board.una(), self.board.nxt());
-        if self.ecn.heeded {
+        if !self.extras.unheeded {
             (news.marks, news.ece) = (marks, marks > 0);
         }
     }
@@ -370,9 +376,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 6675, §5, steps 1 and 2; RFC 6582, §3.2, step 1. With RACK time alone shows it.
     #[inline]
     pub(super) fn loss_shown(&self) -> bool {
-        let enough = self.board.reports.repair.dupacks >= self.settings.tcp.dup_thresh && !self.adapts();
+        if self.sack_on() && self.board.is_empty() {
+            return false; // mostly
+        }
+        let enough = self.dupacks() >= self.settings.tcp.dup_thresh && !self.adapts();
         if self.sack_on() {
-            return !self.board.is_empty() && (enough || self.board.edge() > self.una());
+            return enough || self.board.edge() > self.una();
         }
         enough && (self.una() > self.board.reports.repair.recover || self.board.reports.repair.recover == 0)
     }
@@ -398,9 +407,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// by CWR.
     pub(super) fn answered(&mut self, by_mark: bool) {
         if self.ecn.agreed != Agreed::None {
-            self.extras.answered = self.nxt();
+            (self.extras.answered, self.extras.by_mark) = (self.nxt(), by_mark);
         }
-        self.ecn.by_mark = by_mark;
         // RFC 9768, §3.1.5: with accurate ECN the flag is a part of the counter.
         self.ecn.tell = self.ecn.agreed == Agreed::Classic;
     }
@@ -411,7 +419,7 @@ impl<C: NetworkAssisted> Sender<C> {
             now,
             // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
             flight: flight.saturating_sub(self.board.reports.repair.limited_transmit),
-            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una() <= self.extras.answered,
+            ecn_reduced: self.ecn.agreed != Agreed::None && self.extras.by_mark && self.una() <= self.extras.answered,
         }
     }
 }

@@ -23,9 +23,8 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.board.reports.repair.retries == 0 {
             self.ends.begin(ctx);
         }
-        let syn = self.ends.syn(Flags::SYN.with(ask), ctx);
+        let syn = self.ends.syn(Flags::SYN.with(ask), self.settings.receive_window(), ctx);
         self.dispatch(syn, ctx);
-        self.sent_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto(&self.settings.tcp));
     }
 
@@ -36,7 +35,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.state = State::Open;
         self.ends.agree(packet, ctx.now);
-        self.room = self.ends.send_window(packet) as u32;
+        self.board.widen(self.ends.send_window(packet), 0);
         self.heed_mss(packet);
         self.agree_on_ecn(packet);
         self.first_round_trip(packet, ctx.now);
@@ -92,13 +91,14 @@ impl<C: NetworkAssisted> Sender<C> {
     fn agree_on_ecn(&mut self, packet: &Packet) {
         let agreed = ecn::on_syn_ack(self.settings.ecn, packet.flags);
         self.ecn.agreed = agreed;
-        self.ecn.heeded = agreed != Agreed::None;
         // RFC 9768, §3.2.2.3: our SYNs are not ECN-capable. Where they arrive otherwise, somebody
         // on the way mangles the field.
         let intact = [ecn::arrived_as(Ecn::NotEct), ecn::RESERVED].contains(&u64::from(ecn::number(packet.flags)));
         self.ecn.capable = agreed == Agreed::Classic || (agreed == Agreed::Accurate && intact);
         // §3.2.2.2: counted once, however often the SYN-ACK comes.
-        self.ecn.marked = agreed == Agreed::Accurate && packet.ecn == Ecn::Ce;
+        if agreed == Agreed::Accurate && packet.ecn == Ecn::Ce {
+            self.extras.marked = true;
+        }
     }
 
     /// RFC 9768, §3.2.2.1: a pure ACK says how the SYN-ACK arrived.
@@ -109,8 +109,10 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
-        if self.board.reports.repair.retries == 0 || self.ends.echoes(packet, self.sent_at) {
-            self.measured(now.saturating_sub(self.sent_at));
+        // It would have been repeated a timeout after it was sent.
+        let sent_at = self.rto_at.saturating_sub(self.rtt.rto(&self.settings.tcp));
+        if self.board.reports.repair.retries == 0 || self.ends.echoes(packet, sent_at) {
+            self.measured(now.saturating_sub(sent_at));
         } else if let Some(rtt) = self.ends.since_echoed(packet, now)
             && (self.reads_timestamps() || self.extras.overtaken().is_some())
         {
@@ -130,7 +132,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// A packet with the number of the byte at `from`, and what is expected of the peer.
     #[inline]
     pub(super) fn numbered(&self, payload: u64, from: u64, ctx: &EndpointCtx<'_>) -> Packet {
-        let mut p = self.ends.packet(payload as u32, ctx);
+        let mut p = self.ends.packet(payload as u32, self.settings.receive_window(), ctx);
         (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next()));
         p
     }
@@ -183,6 +185,7 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.leave(|| {
                 Box::new(TimeWait {
                     ends: self.ends,
+                    window: self.settings.receive_window(),
                     fin: 0,
                     nxt: self.nxt(),
                     flags: Flags::ACK.with(self.ace()),

@@ -34,7 +34,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// What both ends have agreed on about ECN, and whether the SYN-ACK was marked.
     pub(in crate::transport) fn agreed(&self) -> (Agreed, bool) {
-        (self.ecn.agreed, self.ecn.marked)
+        (self.ecn.agreed, self.extras.marked)
     }
 
     /// The number of a segment without data, and SND.UNA, on the wire. That is SND.NXT, unless a
@@ -81,7 +81,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(in crate::transport) fn join(&mut self, opened: &Opened<'_>) {
         self.state = State::Open;
         self.ends = *opened.ends;
-        self.room = self.ends.send_window(opened.by) as u32;
+        self.board.widen(self.ends.send_window(opened.by), 0);
         if opened.rtt.srtt() > Time::ZERO {
             self.rtt = opened.rtt;
             self.tally.rtt(opened.rtt.srtt());
@@ -111,7 +111,10 @@ impl<C: NetworkAssisted> Sender<C> {
         let said = ecn::number(opened.by.flags);
         let cleared = opened.agreed == Agreed::Accurate && said == 0;
         let agreed = opened.agreed != Agreed::None && !cleared;
-        (self.ecn.agreed, self.ecn.capable, self.ecn.heeded) = (opened.agreed, agreed, agreed);
+        (self.ecn.agreed, self.ecn.capable) = (opened.agreed, agreed);
+        if cleared {
+            self.extras.unheeded = true;
+        }
         if opened.agreed == Agreed::Accurate && u64::from(said) == ecn::FIRST + 1 {
             self.extras.marks = Marks::after_a_marked_syn_ack();
         }

@@ -21,20 +21,13 @@ pub(super) struct Probe {
     pub repeats: bool,
 }
 
-/// Whether probes are sent, and what says when: where losses are found by RACK.
-#[derive(Debug, Clone, Copy)]
+/// What says when probes are sent: where losses are found by RACK.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Probes {
-    pub on: bool,
     /// New data were sent, or old ones acknowledged, since that was looked at.
     moved: bool,
     /// A round trip was measured since the last one.
     pub measured: bool,
-}
-
-impl Probes {
-    pub fn new(on: bool) -> Probes {
-        Probes { on, moved: false, measured: false }
-    }
 }
 
 impl<C: NetworkAssisted> Sender<C> {
@@ -59,6 +52,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// §7.2: whether a probe may be scheduled, and sent. Where the network tells the rate, a packet beyond that is not
     /// the sender's to send. Ours.
+    #[inline]
     fn may_probe(&self) -> bool {
         let waits = self.state == State::Open && self.una() < self.nxt() && self.edge() > self.una();
         waits
@@ -71,15 +65,17 @@ impl<C: NetworkAssisted> Sender<C> {
     /// §7.2, TLP_calc_PTO: called when the retransmission timer is running.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time) {
-        let Probes { on, moved, measured } = self.probes;
-        if !on || !moved {
+        let Probes { moved, measured } = self.probes;
+        if !moved {
             return;
         }
-        let due = measured && self.may_probe() && self.awaited_probe().is_none();
-        // It is paced as any packet is. Ours: RFC 8985 knows windows only.
-        let at = now.saturating_add(self.probe_timeout()).max(self.pace.at).min(self.rto_at);
         self.probes.moved = false;
-        self.probe_at = if due { at } else { Time::MAX };
+        self.probe_at = Time::MAX;
+        if measured && self.may_probe() && self.awaited_probe().is_none() {
+            // It is paced as any packet is. Ours: RFC 8985 knows windows only.
+            let paced = self.pace.get().map_or(Time::ZERO, |pace| pace.at);
+            self.probe_at = now.saturating_add(self.probe_timeout()).max(paced).min(self.rto_at);
+        }
     }
 
     /// The probe whose answer is awaited.

@@ -26,6 +26,8 @@ pub const RETRANS: u64 = 1 << 61;
 /// Sent more than once.
 const EVER_RETRANS: u64 = 1 << 60;
 const END: u64 = EVER_RETRANS - 1;
+/// With a length that all segments but the last have.
+const ODD: u32 = 1 << 31;
 /// How many records assertions look at each time.
 const FEW: usize = 64;
 
@@ -53,13 +55,18 @@ impl Sent {
     }
     /// Lost, and not sent again since.
     pub const fn is_missing(self) -> bool {
-        self.has(LOST) && !self.has(RETRANS)
+        is_missing(self.word)
     }
     /// It has been sent more than once: who knows which one is acknowledged (Karn's algorithm, RFC
     /// 6298, §3)?
     pub const fn again(self) -> bool {
         self.has(EVER_RETRANS)
     }
+}
+
+/// Lost, and not sent again since.
+const fn is_missing(word: u64) -> bool {
+    word & (LOST | RETRANS) == LOST
 }
 
 /// A segment that an ACK reports for the first time, as it was before.
@@ -99,6 +106,20 @@ impl Sums {
         add(&mut self.retrans, sent.has(RETRANS));
         add(&mut self.missing, sent.is_missing());
     }
+
+    /// A segment of so many `bytes` has other tags: one or two of them.
+    #[inline]
+    fn count_change(&mut self, before: u64, after: u64, bytes: u64) {
+        let change = |sum: &mut u64, was: bool, is: bool| {
+            if was != is {
+                *sum = if is { *sum + bytes } else { *sum - bytes };
+            }
+        };
+        change(&mut self.sacked, before & SACKED != 0, after & SACKED != 0);
+        change(&mut self.lost, before & LOST != 0, after & LOST != 0);
+        change(&mut self.retrans, before & RETRANS != 0, after & RETRANS != 0);
+        change(&mut self.missing, is_missing(before), is_missing(after));
+    }
 }
 
 /// What was so when the outstanding segments were sent, one for each, where the controller asks for samples.
@@ -115,7 +136,9 @@ pub struct Scoreboard {
     flight: u32,
     /// The first segment begins so many below.
     before: u32,
-    /// How long segments are: all but the last, unless [`Reports::words`] says more.
+    /// SND.WND: how far beyond SND.UNA the receiver's window reaches, 2^30 at most.
+    room: u32,
+    /// How long all segments are; with [`ODD`] all but the last; 0: [`Reports::words`] says.
     each: u32,
     /// What there is to say of them.
     pub(super) reports: LazyBox<Reports>,
@@ -229,6 +252,19 @@ impl Scoreboard {
     pub fn flight(&self) -> u64 {
         self.flight.into()
     }
+    /// One past the last byte that the receiver's window admits.
+    #[inline]
+    pub fn edge_of_window(&self) -> u64 {
+        self.una + u64::from(self.room)
+    }
+    /// The receiver's window reaches to `edge`, or as far as it did before SND.UNA moved by `moved`. How far that is.
+    #[inline]
+    pub fn widen(&mut self, edge: u64, moved: u64) -> u64 {
+        let edge = edge.max(self.edge_of_window() - moved);
+        debug_assert!(edge >= self.una, "an acknowledgement beyond its window");
+        self.room = (edge - self.una) as u32;
+        edge
+    }
     /// SND.UNA.
     #[inline]
     pub fn una(&self) -> u64 {
@@ -245,23 +281,28 @@ impl Scoreboard {
     /// New data up to `end` have been sent.
     #[inline]
     pub fn sent(&mut self, end: u64, at: Time) {
-        let nxt = self.nxt();
-        debug_assert!(nxt < end && end <= END && end - self.una <= u64::from(u32::MAX >> 1));
-        if self.len() == 0 {
-            (self.before, self.each) = (0, (end - nxt) as u32);
+        debug_assert!(self.nxt() < end && end <= END && end - self.una <= u64::from(u32::MAX >> 1));
+        let long = (end - self.nxt()) as u32;
+        if long != self.each {
+            self.sent_apart(end, long);
         }
-        if self.has_words() || self.before + self.flight != self.each * self.len() as u32 {
-            self.sent_apart(end);
-        }
-        self.flight += (end - nxt) as u32;
+        self.flight += long;
         self.times.push(at);
     }
 
-    /// The same where what was sent before is not all of one length.
+    /// The same where not all segments are of one length.
     #[cold]
-    fn sent_apart(&mut self, end: u64) {
-        if self.len() > 0 {
-            self.words_mut().push(end);
+    fn sent_apart(&mut self, end: u64, long: u32) {
+        match self.len() {
+            0 => self.each = long,
+            // So that is how long they are.
+            1 if self.each & ODD != 0 => self.each = self.before + self.flight,
+            _ => {}
+        }
+        match self.each {
+            each if each == long => {}
+            each if each != 0 && each & ODD == 0 => self.each |= ODD,
+            _ => self.words_mut().push(end),
         }
     }
 
@@ -270,7 +311,6 @@ impl Scoreboard {
     pub fn shrink(&mut self) {
         self.times.shrink_to(0);
         if let Some(reports) = self.reports.get_mut() {
-            reports.words = None;
             reports.repeats = VecDeque::new();
         }
     }
@@ -278,18 +318,25 @@ impl Scoreboard {
     /// Where the segment that holds the byte at `at` stands; mostly it is the first.
     #[inline]
     pub fn place(&self, at: u64) -> usize {
+        let from = at.saturating_sub(self.first_byte()) as u32;
         if at >= self.nxt() {
-            return self.len();
+            self.len()
+        } else if self.each == 0 {
+            self.words().map_or(0, |words| self.place_among(words, at, from))
+        } else if from < self.each & !ODD {
+            0
+        } else {
+            ((from / (self.each & !ODD)) as usize).min(self.len() - 1)
         }
-        let begin = self.first_byte();
-        let first = self.words().and_then(Fifo::front).map_or(begin + u64::from(self.each), |word| word & END);
-        if at < first { 0 } else { self.place_beyond(first - begin, at) }
     }
 
-    /// The same beyond the first. Most segments are as `long` as that, which tells where it stands.
-    fn place_beyond(&self, long: u64, at: u64) -> usize {
-        let guess = ((at - self.first_byte()) / long) as usize;
-        let Some(words) = self.words() else { return guess.min(self.len() - 1) };
+    /// The same where lengths differ. Most segments are as long as the first, which tells where it stands.
+    fn place_among(&self, words: &Fifo<u64>, at: u64, from: u32) -> usize {
+        let first = words.front().map_or(1, |word| (word & END) - self.first_byte()) as u32;
+        if from < first {
+            return 0;
+        }
+        let guess = (from / first) as usize;
         match (words.get(guess - 1), words.get(guess)) {
             (Some(before), Some(here)) if before & END <= at && at < here & END => guess,
             _ => words.partition_point(|word| word & END <= at),
@@ -302,30 +349,29 @@ impl Scoreboard {
         self.una - u64::from(self.before)
     }
 
-    /// Where each segment ends, with its tags, unless it follows from how many are before it.
+    /// Where each segment ends, with its tags, if that does not follow from how many are before it.
     #[inline]
     fn words(&self) -> Option<&Fifo<u64>> {
         self.reports.get()?.words.as_ref()
     }
 
-    #[inline]
-    fn has_words(&self) -> bool {
-        self.words().is_some()
-    }
-
     /// The same, to be changed.
     fn words_mut(&mut self) -> &mut Fifo<u64> {
-        if !self.has_words() {
+        if self.each != 0 {
             let mut words = Fifo::default();
             words.shrink_to(self.len() + 1);
             (0..self.len()).for_each(|i| words.push(self.word(i)));
             (self.reports.words, self.reports.look_at) = (Some(words), self.nxt());
+            self.each = 0;
         }
         self.reports.words.as_mut().expect("just made")
     }
 
     /// Forgets those of `whole` segments, and the others if they say nothing any more.
     fn forget_words(&mut self, whole: usize) {
+        if self.each != 0 {
+            return;
+        }
         let (begin, nxt) = (self.first_byte(), self.nxt());
         let Some(reports) = self.reports.get_mut() else { return };
         let Some(words) = &mut reports.words else { return };
@@ -333,11 +379,11 @@ impl Scoreboard {
         if self.una < reports.look_at {
             return;
         }
-        let each = words.front().map_or(0, |first| (first & END) - begin);
-        let regular =
-            |(i, word): (usize, u64)| word == begin + (i as u64 + 1) * each || i + 1 == words.len() && word <= END;
-        if words.iter().enumerate().all(regular) {
-            (reports.words, self.each) = (None, each as u32);
+        let each = words.front().map_or(1, |first| (first & END) - begin);
+        let (even, last) = (|i: usize| begin + (i as u64 + 1) * each, words.len().saturating_sub(1));
+        if words.iter().enumerate().all(|(i, word)| word == even(i) || i == last && word <= END) {
+            let odd = if words.is_empty() || nxt == even(last) { 0 } else { ODD };
+            (reports.words, self.each) = (None, each as u32 | odd);
         } else {
             reports.look_at = nxt;
         }
@@ -346,10 +392,10 @@ impl Scoreboard {
     /// Where the `i`th segment ends, with its tags.
     #[inline]
     fn word(&self, i: usize) -> u64 {
-        match self.words() {
-            Some(words) => words.get(i).expect("outstanding"),
-            None if i + 1 == self.len() => self.nxt(),
-            None => self.first_byte() + (i as u64 + 1) * u64::from(self.each),
+        match self.each {
+            0 => self.words().and_then(|words| words.get(i)).expect("outstanding"),
+            _ if i + 1 == self.len() => self.nxt(),
+            each => self.first_byte() + (i as u64 + 1) * u64::from(each & !ODD),
         }
     }
 
@@ -400,13 +446,14 @@ impl Scoreboard {
 
     /// Replaces the tags in `clear` by those in `set`.
     pub fn tag(&mut self, i: usize, set: u64, clear: u64) {
-        let before = self.at(i);
-        let bytes = before.end() - self.begin_of(i).max(self.una);
-        let after = Sent { word: before.word & !clear | set, ..before };
-        *self.words_mut().get_mut(i).expect("outstanding") = after.word;
-        let sums = &mut self.reports.sums;
-        sums.count(before, bytes.wrapping_neg());
-        sums.count(after, bytes);
+        let before = self.word(i);
+        let after = before & !clear | set;
+        if before == after {
+            return;
+        }
+        let bytes = (before & END) - self.begin_of(i).max(self.una);
+        *self.words_mut().get_mut(i).expect("outstanding") = after;
+        self.reports.sums.count_change(before, after, bytes);
     }
 
     /// A segment's end is put at `at`, which lies within one. Where the segment behind it stands then.
@@ -436,7 +483,9 @@ impl Scoreboard {
         let known = self.reports.first_missing >= from;
         let none_before = known || self.next_missing().is_none_or(|i| self.begin_of(i) >= from);
         let first = self.split(from, &mut samples);
-        for i in first..self.split(to, &mut samples) {
+        let whole = self.get(first).is_some_and(|sent| sent.end() == to);
+        let last = if whole { first + 1 } else { self.split(to, &mut samples) };
+        for i in first..last {
             self.tag(i, if self.at(i).is_sacked() { 0 } else { RETRANS }, 0);
         }
         if none_before {
@@ -448,22 +497,16 @@ impl Scoreboard {
     #[inline]
     pub fn pass(&mut self, ack: u64) -> Option<Sent> {
         debug_assert!(self.reports.sums == Sums::default());
-        if self.has_words() {
+        if self.each.wrapping_sub(1) >= ODD - 1 {
             return self.pass_one_by_one(ack);
         }
-        let (moved, len) = ((ack - self.una) as u32, self.len());
-        let (mut whole, mut rest) = (0, self.before + moved);
-        if moved == self.flight {
-            (whole, rest) = (len, 0);
-        } else {
-            while rest >= self.each && whole + 1 < len {
-                (whole, rest) = (whole + 1, rest - self.each);
-            }
+        let (first, mut whole, mut rest) = (self.times.front(), 0, self.before + (ack - self.una) as u32);
+        let end = self.first_byte() + u64::from(self.each);
+        while rest >= self.each {
+            (whole, rest) = (whole + 1, rest - self.each);
         }
-        let first = self.times.front().filter(|_| whole > 0);
-        let end = if len == 1 { ack } else { self.first_byte() + u64::from(self.each) };
         self.forget(whole, ack, rest);
-        first.map(|at| Sent { word: end, at })
+        first.filter(|_| whole > 0).map(|at| Sent { word: end, at })
     }
 
     /// The same where they are not all of one length.
@@ -585,7 +628,7 @@ impl Scoreboard {
         let within = (self.una, self.nxt()) == (una, nxt) && self.edge() <= nxt;
         let once = sacked + lost <= nxt - una && sacked + retrans <= nxt - una && missing <= lost;
         let reach = |words: &Fifo<u64>| words.len() == self.len() && words.back().map(|word| word & END) == Some(nxt);
-        let words = self.words().is_none_or(reach) && self.before < self.each.max(1 << 17);
+        let words = if self.each == 0 { self.words().is_none_or(reach) } else { self.words().is_none() };
         within && once && words && (self.len() > FEW || self.reports.sums == self.sum_up())
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Supply {
     applied: bool,
     /// Nothing is sent of it yet.
     held: bool,
+    /// When data were last sent.
+    pub sent_at: Time,
 }
 
 impl Supply {
@@ -70,7 +72,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub fn supplied(mut self, between: Interfaces, flow: &FlowSpec) -> Sender<C> {
         self.extras.supply = Some(Box::default());
         self.ends.between(between, flow);
-        self.ends.shares_window = true;
+        self.ends.share_window();
         self
     }
 

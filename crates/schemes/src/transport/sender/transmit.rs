@@ -71,8 +71,8 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let initial = u64::from(self.settings.initial_window) * self.window.mss;
-        let pause =
-            Pause { now, idle: now.saturating_sub(self.sent_at), rto: self.rtt.rto(&self.settings.tcp), initial };
+        let idle = self.extras.supply().map_or(now, |supply| now.saturating_sub(supply.sent_at));
+        let pause = Pause { now, idle, rto: self.rtt.rto(&self.settings.tcp), initial };
         self.control.on_restart(&mut self.window, &pause);
         if pause.idle > pause.rto {
             self.validated_at = coarse(now);
@@ -93,7 +93,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The most that may be in flight now.
     #[inline]
     pub(super) fn budget(&self) -> u64 {
-        if self.phase != Phase::Open || self.board.reports.repair.dupacks == 0 {
+        let dupacks = self.dupacks();
+        if self.phase != Phase::Open || dupacks == 0 {
             return self.window.cwnd;
         }
         match (self.settings.tcp.limited_transmit, self.sack_on()) {
@@ -101,7 +102,7 @@ impl<C: NetworkAssisted> Sender<C> {
             // RFC 6675, §5, step 3: the pipe has shrunk by what was SACKed.
             (true, true) => self.window.cwnd,
             // RFC 3042, §2: one segment for each of the first two duplicates.
-            (true, false) => self.window.cwnd + u64::from(self.board.reports.repair.dupacks.min(2)) * self.window.mss,
+            (true, false) => self.window.cwnd + u64::from(dupacks.min(2)) * self.window.mss,
         }
     }
 
@@ -217,7 +218,9 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.note_sent(segment.from, segment.from + segment.len(), segment.again, ctx.now);
         self.tally.sent(segment.payload > 0);
-        self.sent_at = ctx.now;
+        if let Some(supply) = self.extras.supply_mut() {
+            supply.sent_at = ctx.now;
+        }
         if self.phase == Phase::Recovery {
             self.sent_in_recovery(segment.payload);
         }
@@ -241,7 +244,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.board.sent(self.nxt() + segment.len(), now);
         self.probes_moved();
-        if self.board.reports.repair.dupacks > 0 && self.phase == Phase::Open {
+        if self.dupacks() > 0 && self.phase == Phase::Open {
             self.board.reports.repair.limited_transmit += segment.payload;
         }
     }

@@ -84,7 +84,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The window is about to be reduced, for something is taken for lost.
     pub(super) fn remember_window(&mut self) {
         match &mut self.board.reports.repair.undo {
-            _ if !self.settings.rack_tlp() => {}
+            _ if !self.settings.rack_tlp => {}
             // A timeout within a recovery: something was lost in this round trip, whatever the timer means.
             Some(undo) if self.phase == Phase::Recovery => undo.frto = Frto::Off,
             _ => self.board.reports.repair.undo = Some(Box::new(Undo::before(&self.window))),
@@ -152,7 +152,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 5682, §3.1, steps 2 and 3, without timestamps: what an ACK after a timeout means. Called where it has not
     /// shown yet that the timeout was spurious.
     pub(super) fn continue_frto(&mut self, news: &News) {
-        let (stamped, more, nxt) = (self.ends.timestamps, self.new_segment(0).is_some(), self.nxt());
+        let (stamped, more, nxt) = (self.ends.timestamps(), self.new_segment(0).is_some(), self.nxt());
         let repair = &mut self.board.reports.repair;
         let Some(undo) = repair.undo.as_mut().filter(|_| !stamped) else { return };
         undo.frto = match undo.frto {
