@@ -51,7 +51,7 @@ impl Growth {
 
     /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
     /// threshold was reached.
-    #[inline]
+    #[inline(never)]
     pub fn slow_start(&mut self, window: &mut Window, ack: &Ack) -> u64 {
         let limit = match self.limit & !UNSEEN {
             // RFC 5681, equation 2: cwnd += min(N, SMSS).
@@ -114,13 +114,14 @@ impl Growth {
     }
 
     /// Slow start below the threshold, congestion avoidance above.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         debug_assert!(window.cwnd >= window.mss, "a window of less than a segment: {window:?}");
         if !window.in_slow_start() {
             return self.avoid(window, ack.acked);
         }
-        let left = self.slow_start(window, ack);
+        // A copy: what it needs of an ACK is written into memory only here.
+        let left = self.slow_start(window, &{ *ack });
         if left > 0 {
             self.avoid(window, left);
         }

@@ -5,7 +5,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::scoreboard::{Arrived, Sent, duplicate};
-use super::{Phase, Sender, rates};
+use super::{Extras, Phase, Sender, rates};
 use crate::transport::cc::{Ack, Congestion, NetworkAssisted};
 use crate::transport::ecn::{self, Agreed};
 use crate::transport::segment::{coarse, from_coarse};
@@ -97,6 +97,63 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let before = self.una();
+        if said > before && self.is_plain(packet) {
+            self.on_plain_ack(packet, said, ctx);
+        } else {
+            self.on_any_ack(packet, (said, before), ctx);
+        }
+        self.send(ctx);
+    }
+
+    /// Whether an ACK that moves SND.UNA says nothing else, and nobody waits for more: as most do.
+    #[inline]
+    fn is_plain(&self, packet: &Packet) -> bool {
+        let heard = match self.ecn.agreed {
+            Agreed::None => true,
+            Agreed::Classic => !packet.flags.has(Flags::ECE),
+            Agreed::Accurate => false,
+        };
+        let watched = |extras: &Extras| extras.overtaken.is_some() || extras.supply.is_some();
+        heard
+            && !C::SAMPLES
+            && packet.sack_len == 0
+            && self.phase == Phase::Open
+            && self.board.is_quiet()
+            && self.awaited_probe().is_none()
+            && !self.extras.get().is_some_and(watched)
+    }
+
+    /// Such an ACK, of all below `ack`: what [`Sender::on_any_ack`] comes to.
+    #[inline]
+    fn on_plain_ack(&mut self, packet: &Packet, ack: u64, ctx: &mut EndpointCtx<'_>) {
+        let (now, acked) = (ctx.now, ack - self.una());
+        let first = self.board.pass(ack);
+        self.board.widen(ack + self.ends.send_window(packet), acked);
+        self.note_stamp(packet, now);
+        let rtt = self.advance(packet, ack, first, now);
+        ctx.acknowledged(ack.min(self.end));
+        self.on_probe_answer(packet, now);
+        self.feedback(packet, ctx);
+        let ack = Ack {
+            now,
+            acked,
+            delivered: acked,
+            una: ack,
+            nxt: self.nxt(),
+            rtt,
+            srtt: self.rtt.srtt(),
+            reordered: self.is_reordered(),
+            app_limited: self.paused && !self.limited,
+            ..Ack::default()
+        };
+        self.control.on_delivery(&mut self.window, &ack);
+        self.moved_on();
+        self.grow(&ack);
+    }
+
+    /// Any ACK of all below `said`. SND.UNA was `before`.
+    #[inline(never)]
+    fn on_any_ack(&mut self, packet: &Packet, (said, before): (u64, u64), ctx: &mut EndpointCtx<'_>) {
         let taken = self.take_in(packet, said.max(before), ctx);
         let mut news = self.read_numbers(packet, (said, before), &taken, ctx.now);
         self.take_numbers(packet, (said, before), &taken, &mut news);
@@ -122,7 +179,22 @@ impl<C: NetworkAssisted> Sender<C> {
             self.on_ecn_echo(&news);
         }
         self.note_sample(packet, &ack, &taken.rates);
-        self.send(ctx);
+    }
+
+    /// RFC 7323, §4.3: the peer's numbers never move, so every segment is the next.
+    #[inline]
+    fn note_stamp(&mut self, packet: &Packet, now: Time) {
+        if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
+            self.ends.remember(packet, now);
+        }
+    }
+
+    /// SND.UNA has moved, and nothing is repaired.
+    #[inline]
+    fn moved_on(&mut self) {
+        self.forget_duplicates();
+        self.probes_moved();
+        self.rto_at = Time::MAX; // restarted by what is outstanding: RFC 6298, (5.3)
     }
 
     /// Whether a segment has the number that is expected next, or the one after the peer's FIN. RFC
@@ -216,10 +288,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (acked, now) = (news.acked, news.now);
         let newer = self.ends.is_newer(packet);
         let edge = self.board.widen(ack + self.ends.send_window(packet), acked);
-        if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
-            // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next.
-            self.ends.remember(packet, now);
-        }
+        self.note_stamp(packet, now);
         if edge <= before {
             self.forget_retries(); // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
@@ -321,9 +390,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn ack_in_open(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
         if news.acked > 0 {
-            self.forget_duplicates();
-            self.probes_moved();
-            self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
+            self.moved_on();
         } else if self.extras.overtaken().is_some() {
             // Any arrival shows that the path works.
             self.rto_at = if news.delivered > 0 { Time::MAX } else { self.rto_at };
@@ -358,18 +425,18 @@ impl<C: NetworkAssisted> Sender<C> {
             self.validated_at = coarse(ack.now);
         } else {
             self.control.on_unlimited_ack(ack);
-            self.validate(ack);
+            self.validate(ack.acked, ack.now);
         }
     }
 
     /// RFC 7661, §4.4.3: a window that half of was enough for five minutes is halved.
-    fn validate(&mut self, ack: &Ack) {
-        if 2 * (self.flight() + ack.acked) >= self.window.cwnd {
-            self.validated_at = coarse(ack.now);
-        } else if !C::OWN_WINDOW && ack.now > from_coarse(self.validated_at).saturating_add(NON_VALIDATED) {
+    fn validate(&mut self, acked: u64, now: Time) {
+        if 2 * (self.flight() + acked) >= self.window.cwnd {
+            self.validated_at = coarse(now);
+        } else if !C::OWN_WINDOW && now > from_coarse(self.validated_at).saturating_add(NON_VALIDATED) {
             let initial = u64::from(self.settings.initial_window) * self.window.mss;
             self.window.restart((self.window.cwnd / 2).max(initial));
-            self.validated_at = coarse(ack.now);
+            self.validated_at = coarse(now);
         }
     }
 
