@@ -360,13 +360,14 @@ impl Receiver {
             self.marks = self.marks.wrapping_add(marked.into());
             return self.on_empty(packet, ctx);
         }
-        let late = self.settings.most_late();
-        let Some((from, to)) = self.acceptable(packet, len).filter(|_| !self.ends.is_outdated(packet, late, ctx.now))
-        else {
+        let fresh = self.ends.is_fresh(packet); // mostly
+        let outdated = || !fresh && self.ends.is_outdated(packet, self.settings.most_late(), ctx.now);
+        let Some((from, to)) = self.acceptable(packet, len).filter(|_| !outdated()) else {
             return self.acknowledge(ctx);
         };
         // RFC 7323, §4.3, (2): the timestamp of the segment that the next ACK is about is echoed.
-        if from <= self.last_ack() && self.ends.stamped(packet) && !self.ends.is_older(packet, ctx.now) {
+        let newest = fresh || !self.ends.is_older(packet, ctx.now);
+        if from <= self.last_ack() && self.ends.stamped(packet) && newest {
             self.ends.remember(packet, ctx.now);
         }
         let urgent = self.ecn != Agreed::None && self.see_mark(packet, ctx);
@@ -405,6 +406,9 @@ impl Receiver {
         let fin = packet.flags.has(Flags::FIN);
         // The FIN takes no room in the buffer.
         let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window(self.window());
+        if self.extras.get().is_none() && !fin && !self.has_all() {
+            return in_window.then_some((from, to)); // mostly
+        }
         let held = self.extras.get().map(|extras| &extras.held);
         let highest = held.and_then(RangeSet::last).map_or(self.next, |r| r.1);
         let known = self.fin();

@@ -170,6 +170,13 @@ impl Ends {
         self.stamped(packet) && comes_after(packet.ts_val, self.echo)
     }
 
+    /// Whether its timestamp, if it has one, is that of the packet whose timestamp is to be echoed, or newer by less than
+    /// a quarter of what the clock takes to wrap: it is neither older nor outdated.
+    #[inline]
+    pub fn is_fresh(&self, packet: &Packet) -> bool {
+        packet.ts_val.wrapping_sub(self.echo) < 1 << 30 || !self.stamped(packet)
+    }
+
     /// Its timestamp says that a packet is older than the one whose timestamp is to be echoed.
     #[inline]
     pub fn is_older(&self, packet: &Packet, now: Time) -> bool {

@@ -108,13 +108,13 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Whether an ACK that moves SND.UNA says nothing else, and nobody waits for more: as most do.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
-        let heard = match self.ecn.agreed {
+        let unmarked = match self.ecn.agreed {
             Agreed::None => true,
             Agreed::Classic => !packet.flags.has(Flags::ECE),
             Agreed::Accurate => false,
         };
         let watched = |extras: &Extras| extras.overtaken.is_some() || extras.supply.is_some();
-        heard
+        unmarked
             && !C::SAMPLES
             && packet.sack_len == 0
             && self.phase == Phase::Open
@@ -327,7 +327,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// SND.UNA has moved; `first` is the first whole segment below it. Returns the round-trip time that this has
     /// measured.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, packet: &Packet, ack: u64, first: Option<Sent>, now: Time) -> Option<Time> {
         debug_assert_eq!(self.una(), ack, "the scoreboard has taken it in");
         if let Some(supply) = self.extras.supply_mut() {

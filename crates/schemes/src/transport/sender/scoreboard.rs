@@ -322,7 +322,9 @@ impl Scoreboard {
         if at >= self.nxt() {
             self.len()
         } else if self.each == 0 {
-            self.words().map_or(0, |words| self.place_among(words, at, from))
+            let Some(words) = self.words() else { return 0 };
+            let first = words.front().map_or(1, |word| (word & END) - self.first_byte()) as u32;
+            if from < first { 0 } else { Scoreboard::place_among(words, at, (from / first) as usize) }
         } else if from < self.each & !ODD {
             0
         } else {
@@ -331,12 +333,7 @@ impl Scoreboard {
     }
 
     /// The same where lengths differ. Most segments are as long as the first, which tells where it stands.
-    fn place_among(&self, words: &Fifo<u64>, at: u64, from: u32) -> usize {
-        let first = words.front().map_or(1, |word| (word & END) - self.first_byte()) as u32;
-        if from < first {
-            return 0;
-        }
-        let guess = (from / first) as usize;
+    fn place_among(words: &Fifo<u64>, at: u64, guess: usize) -> usize {
         match (words.get(guess - 1), words.get(guess)) {
             (Some(before), Some(here)) if before & END <= at && at < here & END => guess,
             _ => words.partition_point(|word| word & END <= at),
@@ -446,14 +443,19 @@ impl Scoreboard {
 
     /// Replaces the tags in `clear` by those in `set`.
     pub fn tag(&mut self, i: usize, set: u64, clear: u64) {
-        let before = self.word(i);
-        let after = before & !clear | set;
-        if before == after {
-            return;
+        if self.each != 0 && set == 0 {
+            return; // nothing is tagged
         }
-        let bytes = (before & END) - self.begin_of(i).max(self.una);
-        *self.words_mut().get_mut(i).expect("outstanding") = after;
-        self.reports.sums.count_change(before, after, bytes);
+        let first = self.first_byte();
+        self.words_mut();
+        let Reports { words: Some(words), sums, .. } = &mut *self.reports else { return };
+        let begin = i.checked_sub(1).map_or(first, |i| words.get(i).expect("outstanding") & END);
+        let word = words.get_mut(i).expect("outstanding");
+        let (before, after) = (*word, *word & !clear | set);
+        if before != after {
+            *word = after;
+            sums.count_change(before, after, (before & END) - begin.max(self.una));
+        }
     }
 
     /// A segment's end is put at `at`, which lies within one. Where the segment behind it stands then.

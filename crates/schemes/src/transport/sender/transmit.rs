@@ -108,7 +108,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 6298, (5.1): the timer runs while anything is outstanding. While the receiver's window
     /// is closed and nothing is, it is the persist timer (RFC 9293, §3.8.6.1).
-    #[inline]
+    #[inline(always)]
     fn start_timer(&mut self, now: Time) {
         if self.rto_at == Time::MAX
             && (self.una() < self.nxt() || (self.nxt() <= self.end && !self.pacing && !self.needs_data()))
