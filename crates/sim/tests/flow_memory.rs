@@ -18,17 +18,17 @@ const PAIRS: usize = 8;
 
 /// Scheme, the most bytes per flow: what it takes now, and the goal. MPTCP over one path has none of its own.
 const BOUNDS: [(&str, usize, usize); 11] = [
-    ("newreno", 775, 512),
-    ("cubic", 840, 512),
-    ("dctcp", 1020, 800),
-    ("bbr", 1675, 800),
-    ("rcp", 710, 800),
-    ("fcp", 1080, 1200),
-    ("inrpp", 1155, 1200),
-    ("mircc", 1380, 1200),
-    ("prague", 1105, 800),
-    ("xcp", 930, 800),
-    ("mptcp", 2190, 2190),
+    ("newreno", 632, 512),
+    ("cubic", 648, 512),
+    ("dctcp", 894, 800),
+    ("bbr", 1557, 800),
+    ("rcp", 672, 800),
+    ("fcp", 987, 1200),
+    ("inrpp", 1071, 1200),
+    ("mircc", 1374, 1200),
+    ("prague", 987, 800),
+    ("xcp", 729, 800),
+    ("mptcp", 2063, 2190),
 ];
 
 /// Flows without end that lose nothing: four segments each are in the network, or what routers allot.
