@@ -20,13 +20,13 @@ const PAIRS: usize = 8;
 const BOUNDS: [(&str, usize, usize); 11] = [
     ("newreno", 775, 512),
     ("cubic", 840, 512),
-    ("dctcp", 1020, 800),
-    ("bbr", 1675, 800),
+    ("dctcp", 960, 800),
+    ("bbr", 1350, 800),
     ("rcp", 710, 800),
     ("fcp", 1080, 1200),
     ("inrpp", 1155, 1200),
     ("mircc", 1380, 1200),
-    ("prague", 1105, 800),
+    ("prague", 1010, 800),
     ("xcp", 930, 800),
     ("mptcp", 2190, 2190),
 ];

@@ -24,11 +24,17 @@ impl Bbr {
         self.next_round_delivered = total;
     }
 
+    /// BBR.max_bw.
+    #[inline]
+    pub(super) fn max_bw(&self) -> f64 {
+        self.max_bw_filter.largest()
+    }
+
     /// UpdateMaxBw.
     pub(super) fn update_max_bw(&mut self, rs: &Round) {
         self.update_round(rs);
-        if rs.rate > 0.0 && (rs.rate >= self.max_bw || !rs.app_limited) && !self.is_expired(rs.prior) {
-            self.max_bw = self.max_bw_filter.update(rs.rate, self.cycle_count, c::MAX_BW_FILTER_LEN);
+        if rs.rate > 0.0 && (rs.rate >= self.max_bw() || !rs.app_limited) && !self.is_expired(rs.prior) {
+            self.max_bw_filter.update(rs.rate);
         }
     }
 
@@ -42,23 +48,23 @@ impl Bbr {
         self.extra_acked_delivered += rs.newly_acked;
         let extra = (self.extra_acked_delivered - expected).min(window.cwnd as f64);
         let rounds = if self.full_bw_reached { c::EXTRA_ACKED_FILTER_LEN } else { 1 };
-        self.extra_acked = self.extra_acked_filter.update(extra, self.round_count, rounds);
+        self.extra_acked_filter.update(extra, self.round_count, rounds);
     }
 
     /// BoundBWForModel.
     pub(super) fn bound_bw_for_model(&mut self) {
-        self.bw = self.max_bw.min(self.bw_shortterm);
+        self.bw = self.max_bw().min(self.bw_shortterm());
     }
 
     /// MinPipeCwnd.
     pub(super) fn min_pipe_cwnd(&self) -> f64 {
-        (c::MIN_PIPE_CWND * self.mss) as f64
+        (c::MIN_PIPE_CWND * self.mss()) as f64
     }
 
     /// BDPMultiple.
     fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
         if self.min_rtt == Time::MAX {
-            return self.initial_cwnd;
+            return self.initial_cwnd();
         }
         gain * bw * self.min_rtt.as_secs_f64()
     }
@@ -73,7 +79,7 @@ impl Bbr {
         // UpdateOffloadBudget.
         let budget = (c::QUANTA * self.quantum()) as f64;
         let cap = inflight.max(budget).max(self.min_pipe_cwnd());
-        if self.phase == Phase::Up { cap + (2 * self.mss) as f64 } else { cap }
+        if self.phase == Phase::Up { cap + (2 * self.mss()) as f64 } else { cap }
     }
 
     /// Inflight.
@@ -83,13 +89,13 @@ impl Bbr {
 
     /// UpdateMaxInflight.
     fn max_inflight(&self) -> f64 {
-        self.quantization_budget(self.bdp_multiple(self.bw, self.phase.cwnd_gain()) + self.extra_acked)
+        self.quantization_budget(self.bdp_multiple(self.bw, self.phase.cwnd_gain()) + self.extra_acked_filter.largest())
     }
 
     /// InitPacingRate.
     pub(super) fn init_pacing_rate(&mut self, srtt: Time) {
         let srtt = if srtt.is_zero() { Time::from_ms(1) } else { srtt };
-        self.pacing_rate = c::STARTUP_PACING_GAIN * self.initial_cwnd / srtt.as_secs_f64();
+        self.pacing_rate = c::STARTUP_PACING_GAIN * self.initial_cwnd() / srtt.as_secs_f64();
     }
 
     /// SetPacingRateWithGain.
@@ -106,7 +112,7 @@ impl Bbr {
             return 0;
         }
         let sent = (self.pacing_rate * c::QUANTUM_TIME.as_secs_f64()) as u64;
-        sent.min(c::MOST_QUANTUM).max(2 * self.mss)
+        sent.min(c::MOST_QUANTUM).max(2 * self.mss())
     }
 
     /// SetCwnd.
@@ -114,7 +120,7 @@ impl Bbr {
         let (most, mut cwnd) = (self.max_inflight(), window.cwnd as f64);
         if self.full_bw_reached {
             cwnd = (cwnd + rs.newly_acked).min(most);
-        } else if cwnd < most || (rs.total as f64) < self.initial_cwnd {
+        } else if cwnd < most || (rs.total as f64) < self.initial_cwnd() {
             cwnd += rs.newly_acked;
         }
         cwnd = cwnd.max(self.min_pipe_cwnd());
@@ -129,10 +135,10 @@ impl Bbr {
     fn cwnd_cap(&self) -> f64 {
         let cap = match self.phase {
             Phase::Cruise | Phase::ProbeRtt => self.inflight_with_headroom(),
-            Phase::Down | Phase::Refill | Phase::Up => self.inflight_longterm,
+            Phase::Down | Phase::Refill | Phase::Up => self.inflight_longterm(),
             Phase::Startup | Phase::Drain => f64::INFINITY,
         };
-        cap.min(self.inflight_shortterm).max(self.min_pipe_cwnd())
+        cap.min(self.inflight_shortterm()).max(self.min_pipe_cwnd())
     }
 
     /// ProbeRTTCwnd.

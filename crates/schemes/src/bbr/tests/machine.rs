@@ -63,7 +63,7 @@ struct Told {
 
 impl Told {
     fn new(sack: bool, quanta: bool) -> Told {
-        let (mut bbr, mut window) = (Bbr::new(MSS, quanta), Window::new(10, MSS as u32));
+        let (mut bbr, mut window) = (Bbr::new(MSS as u32, quanta), Window::new(10, MSS as u32));
         let rng = &mut stream(7, Purpose::Endpoints, 0);
         bbr.on_open(&mut window, &mut Opening { now: MS(40), srtt: MS(40), overhead: 52, sack, rng });
         Told { bbr, window, now: MS(40), acks: vec![(0, MS(40))] }
@@ -158,13 +158,13 @@ proptest! {
             prop_assert!(!timeout || cwnd == MSS);
             prop_assert!(bbr.pacing_rate(&told.window, MS(40)).is_some_and(|r| r.0 > 0));
             // BoundBWForModel.
-            prop_assert!(bbr.bw <= bbr.max_bw || !acked);
-            prop_assert!(bbr.inflight_longterm >= 0.0 && bbr.inflight_shortterm > 0.0);
+            prop_assert!(bbr.bw <= bbr.max_bw() || !acked);
+            prop_assert!(bbr.inflight_longterm() >= 0.0 && bbr.inflight_shortterm() > 0.0);
             // A window that is capped by it reaches it: "C.cwnd >= BBR.inflight_longterm".
-            prop_assert!(bbr.inflight_longterm == f64::INFINITY || bbr.inflight_longterm.fract() == 0.0);
+            prop_assert!(bbr.inflight_longterm() == f64::INFINITY || bbr.inflight_longterm().fract() == 0.0);
             // Probing for bandwidth begins without the short-term model, and ends with it unknown.
             if bbr.phase == Phase::Refill || bbr.phase == Phase::Up {
-                prop_assert!(bbr.bw_shortterm == f64::INFINITY && bbr.inflight_shortterm == f64::INFINITY);
+                prop_assert!(bbr.bw_shortterm() == f64::INFINITY && bbr.inflight_shortterm() == f64::INFINITY);
             }
             prop_assert!(bbr.full_bw_reached || !bbr.phase.is_probe_bw());
             prop_assert!(!quanta || bbr.quantum() >= 2 * MSS && bbr.quantum() <= c::MOST_QUANTUM);
