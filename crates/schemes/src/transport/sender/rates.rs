@@ -177,14 +177,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// CheckIfApplicationLimited: called before anything changes that could have data sent.
     #[inline]
     pub(super) fn note_app_limited(&mut self) {
-        if !C::SAMPLES {
+        if !C::SAMPLES || self.nxt <= self.end && !self.needs_data() {
             return;
         }
-        let nothing_unsent = self.nxt > self.end || self.needs_data();
         let (pipe, cwnd) = (self.pipe(), self.window.cwnd);
         let unrepaired = self.flight() - self.board.sacked() > pipe;
         if let Some(rates) = &mut self.rates
-            && nothing_unsent
             && pipe < cwnd
             && !unrepaired
         {
