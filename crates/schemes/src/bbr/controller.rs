@@ -30,6 +30,23 @@ pub(super) fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
+/// What C.delivered was at some time: its lower half. Those that are compared are less than 2^31 apart, for no window is
+/// larger than 2^30: so much is delivered while a packet is outstanding.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Total(u32);
+
+impl Total {
+    pub const fn of(total: u64) -> Total {
+        Total(total as u32)
+    }
+
+    /// Whether this much had been delivered when a packet was sent, by its P.delivered.
+    #[inline]
+    pub const fn is_reached(self, prior: u64) -> bool {
+        (prior as u32).wrapping_sub(self.0) as i32 >= 0
+    }
+}
+
 /// RS, and what of the connection's state C an ACK finds. Bytes are of payload, rates in bytes per
 /// second.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +55,7 @@ pub(super) struct Round {
     /// RS.rtt, RS.delivery_rate (0: unknown), RS.delivered, RS.newly_acked.
     pub rtt: Option<Time>,
     pub rate: f64,
-    pub delivered: f64,
+    pub delivered: u32,
     pub newly_acked: f64,
     /// RS.prior_delivered and C.delivered.
     pub prior: u64,
@@ -57,17 +74,17 @@ pub(super) struct Round {
 #[derive(Debug, Clone)]
 pub struct Bbr {
     // Of the connection.
-    mss: u32,
+    mss: u16,
+    /// Bytes of headers on a packet.
+    overhead: u16,
     /// C.InitialCwnd, in segments.
     initial_cwnd: u32,
-    /// Bytes of headers on a packet.
-    overhead: u32,
     pub(super) sack: bool,
     pub(super) sends_quanta: bool,
     pub(super) in_recovery: bool,
     /// C.min_rtt and C.delivered.
     shortest: Time,
-    pub(super) delivered: u64,
+    pub(super) delivered: Total,
     // The state machine.
     pub(super) phase: Phase,
     pub(super) round_start: bool,
@@ -76,7 +93,7 @@ pub struct Bbr {
     pub(super) full_bw_now: bool,
     pub(super) full_bw_count: u8,
     pub(super) round_count: u32,
-    pub(super) next_round_delivered: u64,
+    pub(super) next_round_delivered: Total,
     pub(super) full_bw: f64,
     // The model.
     pub(super) max_bw_filter: CycleFilter,
@@ -88,10 +105,10 @@ pub struct Bbr {
     pub(super) extra_acked_delivered: f64,
     // Losses.
     pub(super) bw_latest: f64,
-    pub(super) inflight_latest: f64,
+    pub(super) inflight_latest: u32,
     pub(super) is_loss_in_round: bool,
     pub(super) loss_round_start: bool,
-    pub(super) loss_round_delivered: u64,
+    pub(super) loss_round_delivered: Total,
     pub(super) bounds: LazyBox<Bounds>,
     // ProbeBW.
     pub(super) ack_phase: AckPhase,
@@ -115,20 +132,20 @@ pub struct Bbr {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Bbr>() == 248);
+const _: () = assert!(size_of::<Bbr>() == 232);
 
 impl Bbr {
     /// OnInit, as far as it needs no connection.
     pub(super) fn new(mss: u32, sends_quanta: bool) -> Bbr {
         Bbr {
-            mss,
-            initial_cwnd: 0,
+            mss: mss as u16,
             overhead: 0,
+            initial_cwnd: 0,
             sack: true,
             sends_quanta,
             in_recovery: false,
             shortest: Time::MAX,
-            delivered: 0,
+            delivered: Total::default(),
             phase: Phase::Startup,
             round_start: false,
             idle_restart: false,
@@ -136,7 +153,7 @@ impl Bbr {
             full_bw_now: false,
             full_bw_count: 0,
             round_count: 0,
-            next_round_delivered: 0,
+            next_round_delivered: Total::default(),
             full_bw: 0.0,
             max_bw_filter: CycleFilter::default(),
             bw: 0.0,
@@ -146,10 +163,10 @@ impl Bbr {
             extra_acked_interval_start: Time::ZERO,
             extra_acked_delivered: 0.0,
             bw_latest: 0.0,
-            inflight_latest: 0.0,
+            inflight_latest: 0,
             is_loss_in_round: false,
             loss_round_start: false,
-            loss_round_delivered: 0,
+            loss_round_delivered: Total::default(),
             bounds: LazyBox::default(),
             ack_phase: AckPhase::Init,
             is_bw_probe_sample: false,
@@ -179,7 +196,7 @@ impl Bbr {
 
     /// Bytes on the wire per byte of payload.
     fn wire(&self) -> f64 {
-        f64::from(self.mss + self.overhead) / f64::from(self.mss)
+        f64::from(u32::from(self.mss) + u32::from(self.overhead)) / f64::from(self.mss)
     }
 
     /// Whether ProbeRTT held back a packet with this P.delivered.
@@ -193,13 +210,13 @@ impl Bbr {
             self.shortest = self.shortest.min(rtt);
         }
         self.forget_held_back(sample.prior);
-        self.delivered = sample.total;
+        self.delivered = Total::of(sample.total);
         let least = if self.shortest == Time::MAX { Time::ZERO } else { self.shortest };
         Round {
             now: ack.now,
             rtt: sample.rtt,
             rate: sample.rate(least).map_or(0.0, |r| r.as_f64() / 8.0),
-            delivered: bytes(sample.delivered()),
+            delivered: sample.delivered() as u32,
             newly_acked: bytes(ack.delivered),
             prior: sample.prior,
             total: sample.total,
@@ -242,7 +259,7 @@ impl CongestionController for Bbr {
     /// OnInit.
     fn on_open(&mut self, window: &mut Window, opening: &mut Opening<'_>) {
         // A full segment is less than 64 KiB, and the first window is of whole ones.
-        (self.mss, self.overhead) = (window.mss as u32, opening.overhead as u32);
+        (self.mss, self.overhead) = (window.mss as u16, opening.overhead as u16);
         self.initial_cwnd = (window.cwnd / window.mss) as u32;
         debug_assert_eq!(self.initial_cwnd(), window.cwnd as f64);
         self.sack = opening.sack;

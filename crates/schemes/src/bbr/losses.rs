@@ -3,7 +3,7 @@
 use midpath_core::units::Time;
 
 use super::constants as c;
-use super::controller::{Bbr, Round, larger};
+use super::controller::{Bbr, Round, Total, larger};
 use super::expiry::Expiry;
 use super::phases::Phase;
 use crate::transport::cc::{Lost, Window};
@@ -86,12 +86,12 @@ impl Bbr {
         };
         if high {
             (self.full_bw_reached, self.full_bw_now) = (true, true);
-            self.bounds.inflight_longterm = self.bdp().max(self.inflight_latest).floor();
+            self.bounds.inflight_longterm = self.bdp().max(self.inflight_latest.into()).floor();
         }
     }
 
     /// NoteLoss.
-    pub(super) fn note_congestion(&mut self, delivered: u64, window: &Window) {
+    pub(super) fn note_congestion(&mut self, delivered: Total, window: &Window) {
         if !self.is_loss_in_round {
             self.save_state();
             self.loss_round_delivered = delivered;
@@ -137,7 +137,7 @@ impl Bbr {
 
     /// HandleLostPacket.
     pub(super) fn handle_lost_packet(&mut self, lost: &Lost, window: &Window) {
-        self.note_congestion(lost.total, window);
+        self.note_congestion(Total::of(lost.total), window);
         let bounds = &mut *self.bounds;
         bounds.holes_in_round += u32::from(!lost.follows || bounds.holes_in_round == 0);
         if !self.is_bw_probe_sample {
@@ -146,7 +146,7 @@ impl Bbr {
         let in_flight = lost.in_flight as f64;
         if is_inflight_too_high(lost.lost as f64, in_flight, self.sack) {
             let at = inflight_at_loss(in_flight, lost.lost as f64, lost.bytes as f64);
-            self.handle_inflight_too_high(at, lost.app_limited, lost.now, lost.total, window);
+            self.handle_inflight_too_high(at, lost.app_limited, lost.now, Total::of(lost.total), window);
         }
     }
 
@@ -156,7 +156,7 @@ impl Bbr {
         in_flight: f64,
         app_limited: bool,
         now: Time,
-        delivered: u64,
+        delivered: Total,
         window: &Window,
     ) {
         self.prev_probe_too_high = true;
@@ -174,9 +174,9 @@ impl Bbr {
     pub(super) fn update_latest_delivery_signals(&mut self, rs: &Round) {
         self.loss_round_start = false;
         self.bw_latest = larger(self.bw_latest, rs.rate);
-        self.inflight_latest = larger(self.inflight_latest, rs.delivered);
-        if rs.prior >= self.loss_round_delivered {
-            self.loss_round_delivered = rs.total;
+        self.inflight_latest = self.inflight_latest.max(rs.delivered);
+        if self.loss_round_delivered.is_reached(rs.prior) {
+            self.loss_round_delivered = Total::of(rs.total);
             self.loss_round_start = true;
         }
     }
@@ -190,7 +190,7 @@ impl Bbr {
 
     /// ResetCongestionSignals.
     pub(super) fn reset_congestion_signals(&mut self) {
-        (self.is_loss_in_round, self.bw_latest, self.inflight_latest) = (false, 0.0, 0.0);
+        (self.is_loss_in_round, self.bw_latest, self.inflight_latest) = (false, 0.0, 0);
     }
 
     /// UpdateCongestionSignals, once the round is over.
@@ -199,7 +199,7 @@ impl Bbr {
         if !self.is_loss_in_round || self.phase.is_probing() {
             return;
         }
-        let (max_bw, bw_latest, inflight_latest) = (self.max_bw(), self.bw_latest, self.inflight_latest);
+        let (max_bw, bw_latest, inflight_latest) = (self.max_bw(), self.bw_latest, f64::from(self.inflight_latest));
         let bounds = &mut *self.bounds;
         // InitLowerBounds.
         if bounds.bw_shortterm == f64::INFINITY {

@@ -4,23 +4,23 @@
 use midpath_core::units::Time;
 
 use super::constants as c;
-use super::controller::{Bbr, Round, bytes, larger, smaller};
+use super::controller::{Bbr, Round, Total, bytes, larger, smaller};
 use super::phases::Phase;
 use crate::transport::cc::Window;
 
 impl Bbr {
     /// UpdateRound.
     fn update_round(&mut self, rs: &Round) {
-        self.round_start = rs.prior >= self.next_round_delivered;
+        self.round_start = self.next_round_delivered.is_reached(rs.prior);
         if self.round_start {
-            self.start_round(rs.total);
+            self.start_round(Total::of(rs.total));
             self.round_count += 1;
             self.rounds_since_probe_up += 1;
         }
     }
 
     /// StartRound.
-    pub(super) fn start_round(&mut self, total: u64) {
+    pub(super) fn start_round(&mut self, total: Total) {
         self.next_round_delivered = total;
     }
 

@@ -3,7 +3,7 @@
 use midpath_core::units::Time;
 
 use super::constants as c;
-use super::controller::{Bbr, Round};
+use super::controller::{Bbr, Round, Total};
 use crate::describe::{State, Tone};
 use crate::transport::cc::Window;
 
@@ -157,12 +157,12 @@ impl Bbr {
             let held_back = self.probe_rtt.take().and_then(|before| before.held_back);
             self.probe_rtt = Some(Box::new(ProbeRtt { done_stamp: Time::MAX, round_done: false, held_back }));
             self.stop_probing();
-            self.start_round(rs.total);
+            self.start_round(Total::of(rs.total));
         }
         if self.phase == Phase::ProbeRtt {
             self.handle_probe_rtt(rs, window);
         }
-        if rs.delivered > 0.0 {
+        if rs.delivered > 0 {
             self.idle_restart = false;
         }
     }
@@ -178,12 +178,12 @@ impl Bbr {
             if rs.pipe <= least {
                 probe.done_stamp = rs.now.saturating_add(c::PROBE_RTT_DURATION);
                 probe.round_done = false;
-                self.start_round(rs.total);
+                self.start_round(Total::of(rs.total));
             }
         } else {
             probe.round_done |= self.round_start;
             if probe.round_done {
-                self.check_probe_rtt_done(rs.now, rs.total, window);
+                self.check_probe_rtt_done(rs.now, Total::of(rs.total), window);
             }
         }
     }
@@ -201,7 +201,7 @@ impl Bbr {
     }
 
     /// CheckProbeRTTDone.
-    pub(super) fn check_probe_rtt_done(&mut self, now: Time, total: u64, window: &mut Window) {
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time, total: Total, window: &mut Window) {
         if self.probe_rtt.as_ref().is_some_and(|probe| now > probe.done_stamp) {
             self.probe_rtt_min_stamp = now;
             self.restore_cwnd(window);
@@ -210,7 +210,7 @@ impl Bbr {
     }
 
     /// ExitProbeRTT.
-    fn exit_probe_rtt(&mut self, now: Time, total: u64) {
+    fn exit_probe_rtt(&mut self, now: Time, total: Total) {
         self.reset_short_term_model();
         if self.full_bw_reached {
             self.start_down_at(now, total);

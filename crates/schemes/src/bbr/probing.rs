@@ -4,7 +4,7 @@ use midpath_core::rng::{self, Purpose, Stream};
 use midpath_core::units::Time;
 
 use super::constants as c;
-use super::controller::{Bbr, Round, bytes, larger, smaller};
+use super::controller::{Bbr, Round, Total, bytes, larger, smaller};
 use super::losses::is_inflight_too_high;
 use super::phases::Phase;
 use crate::transport::cc::Window;
@@ -68,11 +68,11 @@ impl Bbr {
 
     /// StartProbeBW_DOWN.
     pub(super) fn start_down(&mut self, rs: &Round) {
-        self.start_down_at(rs.now, rs.total);
+        self.start_down_at(rs.now, Total::of(rs.total));
     }
 
     /// The same when no ACK is at hand.
-    pub(super) fn start_down_at(&mut self, now: Time, total: u64) {
+    pub(super) fn start_down_at(&mut self, now: Time, total: Total) {
         self.reset_congestion_signals();
         if let Some(bounds) = self.bounds.get_mut() {
             bounds.probe_up_acked_per_inc = f64::INFINITY;
@@ -92,12 +92,12 @@ impl Bbr {
         }
         self.prev_probe_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
-        self.start_round(rs.total);
+        self.start_round(Total::of(rs.total));
         self.enter(Phase::Refill);
     }
 
     /// StartProbeBW_UP.
-    pub(super) fn start_up(&mut self, rate: f64, delivered: u64, window: &Window) {
+    pub(super) fn start_up(&mut self, rate: f64, delivered: Total, window: &Window) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.start_round(delivered);
         self.reset_full_bw();
@@ -118,7 +118,7 @@ impl Bbr {
             Phase::Cruise if self.is_time_to_probe(rs.now, window) => self.start_refill(rs),
             Phase::Refill if self.round_start => {
                 self.is_bw_probe_sample = true;
-                self.start_up(rs.rate, rs.total, window);
+                self.start_up(rs.rate, Total::of(rs.total), window);
             }
             Phase::Up if self.is_time_to_go_down(rs, window) => {
                 self.prev_probe_too_high = false;

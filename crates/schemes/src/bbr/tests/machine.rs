@@ -5,7 +5,7 @@ use midpath_core::units::Time;
 use proptest::prelude::*;
 
 use crate::bbr::constants as c;
-use crate::bbr::controller::Bbr;
+use crate::bbr::controller::{Bbr, Total};
 use crate::bbr::losses::{inflight_at_loss, is_inflight_too_high};
 use crate::bbr::phases::Phase;
 use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Pause, Sample, Window};
@@ -181,6 +181,16 @@ proptest! {
         let at = inflight_at_loss(prev + size, lost + size, size);
         let prefix = at - prev;
         prop_assert!(((lost + prefix) / at - c::LOSS_THRESH).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn totals_are_compared_across_the_end_of_their_numbers() {
+    for mark in [0, 1 << 31, (1 << 32) - 1, 7 << 32] {
+        for apart in [1, 1448, (1 << 31) - 1] {
+            assert!(Total::of(mark).is_reached(mark) && Total::of(mark).is_reached(mark + apart));
+            assert!(!Total::of(mark + apart).is_reached(mark));
+        }
     }
 }
 

@@ -80,8 +80,8 @@ pub(super) struct Rates {
     lost: u64,
     /// C.app_limited: samples count as the application's until this much is delivered; 0: none do.
     app_limited: u64,
-    /// C.delivered when the window was full the last time.
-    full_at: Option<u64>,
+    /// One more than C.delivered when the window was full the last time; 0: it never was.
+    full_after: u64,
     /// One past the last byte that was taken for lost; 0: none was.
     hole: u64,
 }
@@ -131,7 +131,7 @@ impl Rates {
                 continue;
             }
             then.lost |= FLAG;
-            let (bytes, follows) = (sent.end() - begin, begin == self.hole);
+            let (bytes, follows) = (sent.end() - begin, begin > 0 && begin == self.hole);
             self.lost += bytes;
             self.hole = sent.end();
             return Some(Lost {
@@ -168,7 +168,7 @@ impl Rates {
             pipe,
             lost: then.lost_since(self.lost),
             newly_lost,
-            window_limited: self.full_at.is_some_and(|at| at >= prior),
+            window_limited: self.full_after > prior,
         })
     }
 }
@@ -215,7 +215,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn note_full(&mut self) {
         if let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) {
-            rates.full_at = Some(rates.delivered);
+            rates.full_after = rates.delivered + 1;
         }
     }
 
