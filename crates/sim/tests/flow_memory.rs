@@ -18,17 +18,17 @@ const PAIRS: usize = 8;
 
 /// Scheme, the most bytes per flow: what it takes now, and the goal. MPTCP over one path has none of its own.
 const BOUNDS: [(&str, usize, usize); 11] = [
-    ("newreno", 775, 512),
-    ("cubic", 840, 512),
-    ("dctcp", 960, 800),
-    ("bbr", 1330, 800),
-    ("rcp", 710, 800),
-    ("fcp", 1080, 1200),
-    ("inrpp", 1155, 1200),
-    ("mircc", 1380, 1200),
-    ("prague", 1010, 800),
-    ("xcp", 930, 800),
-    ("mptcp", 2190, 2190),
+    ("newreno", 630, 512),
+    ("cubic", 645, 512),
+    ("dctcp", 830, 800),
+    ("bbr", 1210, 800),
+    ("rcp", 670, 800),
+    ("fcp", 985, 1200),
+    ("inrpp", 1070, 1200),
+    ("mircc", 1370, 1200),
+    ("prague", 890, 800),
+    ("xcp", 725, 800),
+    ("mptcp", 2060, 2060),
 ];
 
 /// Flows without end that lose nothing: four segments each are in the network, or what routers allot.

@@ -80,7 +80,7 @@ impl Fetch {
             factor.on_interest(Bytes(u64::from(interest.size)));
         }
         ctx.send(interest);
-        self.tally.sent += 1;
+        self.tally.sent(true);
     }
 
     /// Sends what is due, and sets the timer for what comes next.

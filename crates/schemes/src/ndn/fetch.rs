@@ -66,7 +66,7 @@ impl WindowFetch {
         ctx.send(interest);
         self.segments.on_interest_sent(segment, ctx.now, Course::default(), self.rtts.timeout());
         self.flying += 1;
-        self.tally.sent += 1;
+        self.tally.sent(true);
     }
 
     /// Sends what the window has room for, and sets the timer for the next timeout.

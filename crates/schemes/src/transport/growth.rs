@@ -10,12 +10,16 @@ use super::params::{GrowthRule, HyStartRule, TcpParams};
 /// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC and Prague start.
 #[derive(Debug, Clone)]
 pub struct Growth {
-    rule: GrowthRule,
-    /// What an ACK adds at most in slow start, in bytes.
+    /// What an ACK adds at most in slow start, in bytes; [`PER_ACK`]: growth is by ACKs. With [`UNSEEN`].
     limit: u32,
-    counted: u64,
+    /// Bytes towards the next segment. No window that limits its sender has more than 32 bits say.
+    counted: u32,
     hystart: Option<Box<SlowStartExit>>,
 }
+
+const PER_ACK: u32 = 0;
+/// HyStart of RFC 9406 watches slow start, and has not seen an ACK of it: its state is made then.
+const UNSEEN: u32 = 1 << 31;
 
 /// What ends slow start before a loss does.
 #[derive(Debug, Clone)]
@@ -27,14 +31,17 @@ enum SlowStartExit {
 impl Growth {
     /// Growth by the parameters' rule; with the HyStart that they name, or else the controller.
     pub fn new(tcp: &TcpParams, mss: u32, hystart: HyStartRule) -> Growth {
-        // No ACK is of more than 32 bits say.
-        let limit = tcp.abc_limit.saturating_mul(mss);
-        let hystart = match tcp.hystart.unwrap_or(hystart) {
-            HyStartRule::Off => None,
-            HyStartRule::Rfc9406 => Some(SlowStartExit::Rfc9406(HyStart::default())),
-            HyStartRule::Linux => Some(SlowStartExit::Linux(Box::new(LinuxHyStart::new(tcp)))),
+        let limit = match tcp.growth {
+            GrowthRule::PerAck => PER_ACK,
+            // No ACK is of more than 31 bits say.
+            GrowthRule::Abc => tcp.abc_limit.saturating_mul(mss).min(UNSEEN - 1),
         };
-        Growth { rule: tcp.growth, limit, counted: 0, hystart: hystart.map(Box::new) }
+        let (unseen, hystart) = match tcp.hystart.unwrap_or(hystart) {
+            HyStartRule::Off => (0, None),
+            HyStartRule::Rfc9406 => (UNSEEN, None),
+            HyStartRule::Linux => (0, Some(Box::new(SlowStartExit::Linux(Box::new(LinuxHyStart::new(tcp)))))),
+        };
+        Growth { limit: limit | unseen, counted: 0, hystart }
     }
 
     /// Whether slow start ends by Linux's rules.
@@ -44,28 +51,32 @@ impl Growth {
 
     /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
     /// threshold was reached.
-    #[inline]
+    #[inline(never)]
     pub fn slow_start(&mut self, window: &mut Window, ack: &Ack) -> u64 {
-        let limit = match self.rule {
+        let limit = match self.limit & !UNSEEN {
             // RFC 5681, equation 2: cwnd += min(N, SMSS).
-            GrowthRule::PerAck => window.mss,
+            PER_ACK => window.mss,
             // RFC 3465, §2.3: L = 1 in slow start after a timeout.
-            GrowthRule::Abc if ack.after_rto => window.mss,
+            _ if ack.after_rto => window.mss,
             // What a late ACK would have counted is in the one that has overtaken it. Linux has no limit at all.
-            GrowthRule::Abc if ack.reordered => u64::MAX,
-            GrowthRule::Abc => self.limit.into(),
+            _ if ack.reordered => u64::MAX,
+            limit => limit.into(),
         };
         // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.
         let wanted = self.watch(ack.acked.min(limit), window, ack);
         let room = window.ssthresh.saturating_sub(window.cwnd);
         let grow = wanted.min(room);
         window.set(window.cwnd + grow);
-        if grow == room && self.rule == GrowthRule::Abc { ack.acked - grow } else { 0 }
+        if grow == room && !self.is_per_ack() { ack.acked - grow } else { 0 }
     }
 
     /// What HyStart leaves of the growth that an ACK would give. It lowers the threshold when slow start is to end.
     #[inline]
     fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
+        if self.limit >= UNSEEN {
+            self.limit &= !UNSEEN;
+            self.hystart = Some(Box::new(SlowStartExit::Rfc9406(HyStart::default())));
+        }
         match self.hystart.as_deref_mut() {
             None => growth,
             Some(SlowStartExit::Rfc9406(hystart)) => {
@@ -87,35 +98,45 @@ impl Growth {
     /// Grows by one segment per window of `acked` bytes.
     #[inline]
     pub fn avoid(&mut self, window: &mut Window, acked: u64) {
-        if self.rule == GrowthRule::PerAck {
+        if self.is_per_ack() {
             // RFC 5681, equation 3: cwnd += SMSS*SMSS/cwnd per ACK.
             return window.grow((window.mss * window.mss) as f64 / window.cwnd as f64);
         }
         // RFC 3465, §2.1: one SMSS whenever a whole window has been acknowledged.
-        self.counted += acked;
-        if self.counted >= window.cwnd {
-            self.counted -= window.cwnd;
+        let counted = u64::from(self.counted) + acked;
+        let whole = counted >= window.cwnd;
+        let rest = if whole { counted - window.cwnd } else { counted };
+        debug_assert!(u32::try_from(rest).is_ok(), "{rest} bytes of a window");
+        self.counted = rest as u32;
+        if whole {
             window.grow(window.mss as f64);
         }
     }
 
     /// Slow start below the threshold, congestion avoidance above.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         debug_assert!(window.cwnd >= window.mss, "a window of less than a segment: {window:?}");
         if !window.in_slow_start() {
             return self.avoid(window, ack.acked);
         }
-        let left = self.slow_start(window, ack);
+        // A copy: what it needs of an ACK is written into memory only here.
+        let left = self.slow_start(window, &{ *ack });
         if left > 0 {
             self.avoid(window, left);
         }
+    }
+
+    #[inline]
+    fn is_per_ack(&self) -> bool {
+        self.limit & !UNSEEN == PER_ACK
     }
 
     /// The window has fallen: what was counted towards the next segment is forgotten, the first
     /// slow start is over.
     pub fn restart(&mut self) {
         self.counted = 0;
+        self.limit &= !UNSEEN;
         match self.hystart.as_deref_mut() {
             None => {}
             // It is for the first slow start only (RFC 9406, §4.3).

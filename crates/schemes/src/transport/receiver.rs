@@ -55,45 +55,46 @@ pub struct Receiver {
     ecn: Agreed,
     /// How the latest SYN arrived.
     syn: Ecn,
-    /// With accurate ECN: whether the last packet was marked.
-    marked: bool,
-    /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
-    echo: bool,
-    /// Whether the SYN-ACK had been sent before.
-    answered_again: bool,
-    /// A half of an end whose other half sends data.
-    half: bool,
-    /// Whether what `seen` is of was a SYN.
-    seen_syn: bool,
-    /// Segments not yet acknowledged.
-    pending: u32,
+    /// [`HALF`], [`ECHO`], [`MARKED`].
+    flags: u8,
+    /// With accurate ECN: r.cep, of which the lower bits count; and marks that no ACK has said.
+    marks: u8,
+    unreported: u8,
+    /// Segments not yet acknowledged, and their bytes: from Last.ACK.sent of RFC 7323, §4.3 to RCV.NXT.
+    pending: u16,
+    unacknowledged: u32,
     settings: Arc<Settings>,
     /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that
     /// has come.
     next: u64,
-    /// Last.ACK.sent of RFC 7323, §4.3.
-    last_ack: u64,
     /// When payload was last delivered.
     delivered_at: Time,
     /// When the SYN-ACK or FIN is repeated, in the states that have one; in others when a delayed ACK must go.
     due_at: Time,
     extras: LazyBox<Extras>,
-    /// With a header to reflect: those of the newest packet that brought one.
-    seen: Option<Box<[u8]>>,
-    /// With accurate ECN: r.cep, of which the lower bits count; and marks that no ACK has said.
-    marks: u32,
-    unreported: u32,
-    retries: u32,
-    /// How often the timeout has doubled since the round trip was measured, if it was.
-    doublings: u16,
-    /// The [`Packet::hops`] of what `seen` is of.
-    seen_hops: u8,
+    /// With a header to reflect: what is kept of the newest packet that brought one.
+    seen: Option<Box<Reflected>>,
     /// The one round trip that this end measures; [`Time::MAX`] before.
     measured: Time,
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Receiver>() == 144);
+const _: () = assert!(size_of::<Receiver>() == 104);
+
+/// A half of an end whose other half sends data.
+const HALF: u8 = 1;
+/// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`](super::cc::Echo::Exact)).
+const ECHO: u8 = 2;
+/// With accurate ECN: the last packet was marked.
+const MARKED: u8 = 4;
+
+/// What is kept to be reflected, as [`Seen`](super::cc::Seen) has it.
+#[derive(Debug)]
+struct Reflected {
+    syn: bool,
+    hops: u8,
+    headers: Box<[u8]>,
+}
 
 /// What has come out of order and what there is to say of it, and what else few receivers have.
 #[derive(Debug, Clone)]
@@ -113,6 +114,12 @@ struct Extras {
     /// was told last. `u64::MAX` where nobody does.
     edge: u64,
     told: u64,
+    /// Whether the SYN-ACK had been sent before.
+    answered_again: bool,
+    /// How often the SYN-ACK or FIN was repeated.
+    retries: u32,
+    /// How often the timeout has doubled since the round trip was measured, if it was.
+    doublings: u16,
 }
 
 impl Initial for Extras {
@@ -125,6 +132,9 @@ impl Initial for Extras {
         challenged: None,
         edge: u64::MAX,
         told: u64::MAX,
+        answered_again: false,
+        retries: 0,
+        doublings: 0,
     };
 }
 
@@ -143,22 +153,15 @@ impl Receiver {
             extras: LazyBox::default(),
             pending: 0,
             due_at: Time::MAX,
-            retries: 0,
-            doublings: 0,
+            unacknowledged: 0,
             measured: Time::MAX,
-            answered_again: false,
-            last_ack: 0,
-            half: false,
+            flags: 0,
             ecn: Agreed::None,
             syn: Ecn::NotEct,
-            marks: ecn::FIRST as u32,
+            marks: ecn::FIRST as u8,
             unreported: 0,
-            marked: false,
-            echo: false,
             delivered_at: Time::ZERO,
             seen: None,
-            seen_syn: false,
-            seen_hops: 0,
             settings,
         }
     }
@@ -167,8 +170,17 @@ impl Receiver {
     /// their own: none of its own is kept to.
     #[must_use]
     pub fn sharing_window(mut self) -> Receiver {
-        self.ends.shares_window = true;
+        self.ends.share_window();
         self
+    }
+
+    #[inline]
+    fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn put(&mut self, flag: u8, on: bool) {
+        self.flags = if on { self.flags | flag } else { self.flags & !flag };
     }
 
     /// Where the connection stands.
@@ -228,7 +240,9 @@ impl Receiver {
                 {
                     return self.refuse(packet, ctx);
                 }
-                self.answered_again = self.state == State::SynReceived;
+                if self.state == State::SynReceived {
+                    self.extras.answered_again = true;
+                }
                 self.state = State::SynReceived;
                 self.syn = packet.ecn;
                 self.ends.remember(packet, ctx.now);
@@ -250,15 +264,15 @@ impl Receiver {
 
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
-        let grant = ecn::grant(self.ecn, self.syn, self.retries);
-        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx);
+        let grant = ecn::grant(self.ecn, self.syn, self.extras.retries);
+        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), self.window(), ctx);
         if !self.answers_apart() {
             self.reflect(&mut p);
         }
         ctx.send(p);
-        self.due_at = ctx.now.saturating_add(self.rtt().rto());
+        self.due_at = ctx.now.saturating_add(self.rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
-        let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|headers| !headers.is_empty());
+        let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|seen| !seen.headers.is_empty());
         if asked || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
             // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
             // a round trip for it; nor one whose SYN the SYN-ACK has not answered, because that asks itself.
@@ -270,13 +284,19 @@ impl Receiver {
 
     /// The round trip and the timeout, as RFC 6298 has them after at most one measurement.
     fn rtt(&self) -> RttEstimator {
-        let tcp = &self.settings.tcp;
-        let mut rtt = RttEstimator::new(tcp);
+        let mut rtt = RttEstimator::NEW;
         if self.measured < Time::MAX {
-            rtt.sample(self.measured, tcp);
+            rtt.sample(self.measured);
         }
-        (0..self.doublings).for_each(|_| rtt.back_off(tcp));
+        if let Some(extras) = self.extras.get() {
+            (0..extras.doublings).for_each(|_| rtt.back_off());
+        }
         rtt
+    }
+
+    /// The timeout now.
+    fn rto(&self) -> Time {
+        self.rtt().rto(&self.settings.tcp)
     }
 
     /// The first ACK opens the connection and gives this end its only round-trip sample, if it is
@@ -284,13 +304,23 @@ impl Receiver {
     fn on_established(&mut self, packet: &Packet, now: Time) {
         self.state = State::Established;
         // It would have been repeated a timeout after it was sent.
-        let syn_ack_at = self.due_at.saturating_sub(self.rtt().rto());
+        let syn_ack_at = self.due_at.saturating_sub(self.rto());
         self.due_at = Time::MAX;
-        let once = self.retries == 0 && !self.answered_again;
-        if once || self.ends.echoes(packet, syn_ack_at) {
-            (self.measured, self.doublings) = (now.saturating_sub(syn_ack_at), 0);
+        let once = self.extras.retries == 0 && !self.extras.answered_again;
+        let counts = once || self.ends.echoes(packet, syn_ack_at);
+        if counts {
+            self.measured = now.saturating_sub(syn_ack_at);
         }
-        self.retries = 0;
+        if let Some(extras) = self.extras.get_mut() {
+            extras.doublings = if counts { 0 } else { extras.doublings };
+            extras.retries = 0;
+        }
+    }
+
+    /// Last.ACK.sent of RFC 7323, §4.3.
+    #[inline]
+    fn last_ack(&self) -> u64 {
+        self.next - u64::from(self.unacknowledged)
     }
 
     /// Whether what this end has sent last is repeated until it is answered.
@@ -325,8 +355,9 @@ impl Receiver {
         let fin = packet.flags.has(Flags::FIN);
         let len = u64::from(packet.payload) + u64::from(fin);
         if len == 0 {
-            self.marked = packet.ecn == Ecn::Ce;
-            self.marks = self.marks.wrapping_add(self.marked.into());
+            let marked = packet.ecn == Ecn::Ce;
+            self.put(MARKED, marked);
+            self.marks = self.marks.wrapping_add(marked.into());
             return self.on_empty(packet, ctx);
         }
         let late = self.settings.most_late();
@@ -335,7 +366,7 @@ impl Receiver {
             return self.acknowledge(ctx);
         };
         // RFC 7323, §4.3, (2): the timestamp of the segment that the next ACK is about is echoed.
-        if from <= self.last_ack && self.ends.stamped(packet) && !self.ends.is_older(packet, ctx.now) {
+        if from <= self.last_ack() && self.ends.stamped(packet) && !self.ends.is_older(packet, ctx.now) {
             self.ends.remember(packet, ctx.now);
         }
         let urgent = self.ecn != Agreed::None && self.see_mark(packet, ctx);
@@ -373,7 +404,7 @@ impl Receiver {
         let to = from + len;
         let fin = packet.flags.has(Flags::FIN);
         // The FIN takes no room in the buffer.
-        let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window();
+        let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window(self.window());
         let held = self.extras.get().map(|extras| &extras.held);
         let highest = held.and_then(RangeSet::last).map_or(self.next, |r| r.1);
         let known = self.fin();
@@ -385,12 +416,12 @@ impl Receiver {
     #[inline]
     fn take_in_order(&mut self, to: u64, fin: bool, urgent: bool, ctx: &mut EndpointCtx<'_>) {
         self.deliver(to, fin, ctx.now);
-        self.pending += 1;
+        self.pending = self.pending.saturating_add(1);
         if fin {
             return self.on_all_received(ctx);
         }
         // RFC 5681, §4.2: at least every second full-sized segment, and not later than the timer.
-        if urgent || self.pending >= self.settings.tcp.delayed_ack.0 {
+        if urgent || u32::from(self.pending) >= self.settings.tcp.delayed_ack.0 {
             self.acknowledge_or_let(ctx);
         } else if self.due_at == Time::MAX {
             self.due_at = ctx.now.saturating_add(self.settings.tcp.delack_timeout);
@@ -426,19 +457,20 @@ impl Receiver {
         if to - u64::from(fin) > self.next {
             self.delivered_at = now;
         }
+        // A window has no more than 2^30.
+        self.unacknowledged += (to - self.next) as u32;
         self.next = to;
-        self.keep_to_edge();
     }
 
     /// Everything up to the FIN has come: acknowledges it with a FIN of our own.
     fn on_all_received(&mut self, ctx: &mut EndpointCtx<'_>) {
         if !self.has_all() {
-            self.state = if self.half { State::CloseWait } else { State::LastAck };
+            self.state = if self.is(HALF) { State::CloseWait } else { State::LastAck };
             ctx.completed(Half::Receiving);
             if self.delivered() == 0 {
                 self.delivered_at = ctx.now; // a flow of no bytes is complete with its FIN
             }
-            self.due_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rtt().rto()) };
+            self.due_at = if self.is(HALF) { Time::MAX } else { ctx.now.saturating_add(self.rto()) };
         }
         self.acknowledge(ctx);
     }
@@ -463,20 +495,20 @@ impl Receiver {
     fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
         let tcp = &self.settings.tcp;
         let gives_up = match self.state {
-            State::SynReceived => tcp.gives_up_opening(self.retries, self.rtt().rto()),
-            _ => self.retries >= tcp.syn_retries,
+            State::SynReceived => tcp.gives_up_opening(self.extras.retries, self.rto()),
+            _ => self.extras.retries >= tcp.syn_retries,
         };
         if gives_up {
             ctx.ended(Ended::TimedOut);
             return ctx.finish();
         }
-        self.retries += 1;
-        self.doublings = self.doublings.saturating_add(1);
+        self.extras.retries += 1;
+        self.extras.doublings = self.extras.doublings.saturating_add(1);
         match self.state {
             State::SynReceived => self.send_syn_ack(ctx),
             _ => {
                 self.acknowledge(ctx); // carries the FIN
-                self.due_at = ctx.now.saturating_add(self.rtt().rto());
+                self.due_at = ctx.now.saturating_add(self.rto());
             }
         }
     }
@@ -533,7 +565,7 @@ impl Endpoint for Receiver {
     }
 
     fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut reset = self.ends.packet(0, ctx);
+        let mut reset = self.ends.packet(0, self.window(), ctx);
         // Its FIN, if that is out, has a number.
         let fin = u64::from(self.state == State::LastAck);
         (reset.seq, reset.flags) = (self.ends.own.wire(fin), Flags::RST);

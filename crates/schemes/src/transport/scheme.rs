@@ -10,7 +10,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::cc::AssistedConfig;
 use super::duplex::FullDuplex;
-use super::params::{Recovery, TcpParams};
+use super::params::{LossDetection, Recovery, TcpParams};
 use super::receiver::Receiver;
 use super::segment::{opens, reset};
 use super::sender::Sender;
@@ -49,6 +49,8 @@ impl<K: AssistedConfig> Tcp<K> {
         }
         let controller = traits.controller;
         tcp.pacing |= controller.paced;
+        // Receivers count no further; a delayed ACK does not wait for as many.
+        tcp.delayed_ack.0 = tcp.delayed_ack.0.min(u16::MAX.into());
         let window = if traits.rate_based { Some(UNLIMITED) } else { controller.initial_window };
         let settings = Settings {
             tcp,
@@ -64,6 +66,8 @@ impl<K: AssistedConfig> Tcp<K> {
             acknowledged: traits.acknowledged,
             stores: traits.stores,
             overtaken: traits.overtaken,
+            rack_tlp: tcp.loss_detection == LossDetection::RackTlp && !traits.stores && !traits.overtaken,
+            plain_acks: traits.reflect.is_none() && traits.acknowledged.is_none() && tcp.receiver.is_none(),
         };
         let needs = traits.own_network.then(|| name.to_owned());
         let draws_paths = traits.draws_paths;

@@ -27,8 +27,20 @@ const TICK: Time = Time::from_us(1);
 /// as Linux' `TCP_PAWS_WRAP`.
 const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
 
-/// In what units of picoseconds it is known when a timestamp came: 2^32, which are 4.3 ms.
+/// In what units of picoseconds it is known when a timestamp came, or a window was needed: 2^32, which are 4.3 ms.
 const COARSE: u32 = 32;
+
+/// A time in units of 2^[`COARSE`] ps.
+#[inline]
+pub(crate) const fn coarse(at: Time) -> u32 {
+    (at.0 >> COARSE) as u32
+}
+
+/// When such a unit begins.
+#[inline]
+pub(crate) const fn from_coarse(at: u32) -> Time {
+    Time((at as u64) << COARSE)
+}
 
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
@@ -37,51 +49,44 @@ pub(super) struct Ends {
     peer_node: NodeId,
     between: Interfaces,
     key: u32,
-    /// Whether packets carry timestamps. Asked for at first, then what both have agreed on; so the
-    /// next two.
-    pub timestamps: bool,
-    /// Whether ACKs carry SACK blocks.
-    pub sack: bool,
-    scaling: bool,
+    /// What is asked for at first, then what both have agreed on: of [`TIMESTAMPED`] and so on.
+    can: u8,
+    /// The shift that this end's window is told with, and that of the windows that the peer tells.
+    scale: u8,
+    peer_scale: u8,
     /// The largest packet that is to come, headers included.
     pub mtu: u32,
-    /// The receive window, 1 GiB at most, and the shift that it is told with.
-    window: u32,
-    scale: u8,
-    /// The shift of the windows that the peer tells.
-    peer_scale: u8,
-    /// The window belongs to several connections together (RFC 8684, §3.3.4): this one alone keeps
-    /// to none.
-    pub shares_window: bool,
     /// This end's numbers, and the peer's.
     pub own: Sequence,
     pub peer: Sequence,
     /// What this end's clock is ahead of the time.
     clock: u32,
-    /// TS.Recent: the peer's TSval to echo (RFC 7323, §4.3), and when it came, in units of 2^[`COARSE`] ps.
+    /// TS.Recent: the peer's TSval to echo (RFC 7323, §4.3), and when it came, as [`coarse`] has it.
     echo: u32,
     echo_at: u32,
 }
 
-const _: () = assert!(size_of::<Ends>() == 44);
+const _: () = assert!(size_of::<Ends>() == 36);
+
+/// Packets carry timestamps; ACKs carry SACK blocks; windows are scaled.
+const TIMESTAMPED: u8 = 1;
+const SACK: u8 = 2;
+const SCALING: u8 = 4;
+/// The window belongs to several connections together (RFC 8684, §3.3.4): this one alone keeps to none.
+const SHARES_WINDOW: u8 = 8;
 
 impl Ends {
     /// The ends of a connection that is not open yet.
     pub fn new(flow: FlowId, me: NodeId, peer: NodeId, between: Interfaces, mtu: u32, tcp: &TcpParams) -> Ends {
         debug_assert!(tcp.receive_window.0 <= MAX_RECEIVE_WINDOW.next_power_of_two(), "RFC 7323 can't express that");
-        let window = tcp.receive_window.0 as u32;
         Ends {
             peer_node: peer,
             between,
             key: flow_key(flow, me, peer, between),
-            timestamps: tcp.timestamps,
-            sack: tcp.sack,
-            scaling: true,
+            can: SCALING | if tcp.timestamps { TIMESTAMPED } else { 0 } | if tcp.sack { SACK } else { 0 },
             mtu,
-            window,
-            scale: scale_for(window.into()),
+            scale: scale_for(tcp.receive_window.0),
             peer_scale: 0,
-            shares_window: false,
             own: Sequence::default(),
             peer: Sequence::default(),
             clock: 0,
@@ -90,16 +95,26 @@ impl Ends {
         }
     }
 
-    /// The window is this from now on. What it is told in units of stays.
+    /// Whether packets carry timestamps.
     #[inline]
-    pub fn set_window(&mut self, window: u64) {
-        debug_assert!(window <= MAX_RECEIVE_WINDOW.next_power_of_two(), "a window of {window} bytes");
-        self.window = window as u32;
+    pub fn timestamps(&self) -> bool {
+        self.can & TIMESTAMPED != 0
     }
 
-    /// The receive window.
-    pub fn window(&self) -> u64 {
-        self.window.into()
+    /// Whether ACKs carry SACK blocks.
+    #[inline]
+    pub fn sack(&self) -> bool {
+        self.can & SACK != 0
+    }
+
+    /// Several connections share the window from now on.
+    pub fn share_window(&mut self) {
+        self.can |= SHARES_WINDOW;
+    }
+
+    #[inline]
+    fn shares_window(&self) -> bool {
+        self.can & SHARES_WINDOW != 0
     }
 
     /// Says which interfaces the connection is between.
@@ -146,7 +161,7 @@ impl Ends {
     /// Whether a packet's timestamps count.
     #[inline]
     pub fn stamped(&self, packet: &Packet) -> bool {
-        self.timestamps && packet.options.has(Options::TIMESTAMPS)
+        self.timestamps() && packet.options.has(Options::TIMESTAMPS)
     }
 
     /// Whether a packet was sent after all whose timestamp has been remembered.
@@ -169,25 +184,25 @@ impl Ends {
     }
 
     fn is_older_than(&self, clock: u32, packet: &Packet, now: Time) -> bool {
-        let known = now.saturating_sub(Time(u64::from(self.echo_at) << COARSE)) < TIMESTAMP_LIFE;
-        self.stamped(packet) && comes_after(clock, packet.ts_val) && known
+        let known = || now.saturating_sub(from_coarse(self.echo_at)) < TIMESTAMP_LIFE;
+        self.stamped(packet) && comes_after(clock, packet.ts_val) && known()
     }
 
     /// The packet's timestamp is to be echoed.
     #[inline]
     pub fn remember(&mut self, packet: &Packet, now: Time) {
-        (self.echo, self.echo_at) = (packet.ts_val, (now.0 >> COARSE) as u32);
+        (self.echo, self.echo_at) = (packet.ts_val, coarse(now));
     }
 
-    /// A packet to the peer with `payload` bytes, stamped, all else off.
+    /// A packet to the peer with `payload` bytes that tells of a receive window, stamped, all else off.
     #[inline]
-    pub fn packet(&self, payload: u32, ctx: &EndpointCtx<'_>) -> Packet {
+    pub fn packet(&self, payload: u32, window: u32, ctx: &EndpointCtx<'_>) -> Packet {
         let size = IP_HEADER + TCP_HEADER + payload;
         debug_assert_eq!(self.key, flow_key(ctx.flow, ctx.node, self.peer_node, self.between), "of another end");
         let mut p = Packet::between(ctx.flow, ctx.node, self.peer_node, self.between, self.key, size);
         p.payload = payload as u16;
-        (p.window, p.ts_ecr) = self.says();
-        if self.timestamps {
+        (p.window, p.ts_ecr) = self.says(window);
+        if self.timestamps() {
             (p.ts_val, p.options) = (self.tick(ctx.now), Options::TIMESTAMPS);
             p.size += TIMESTAMPS;
         }
@@ -196,14 +211,15 @@ impl Ends {
 
     /// What every packet says of this end: its window, and the timestamp that it echoes.
     #[inline]
-    pub fn says(&self) -> (u16, u32) {
-        let window = (self.window >> self.scale).min(MAX_UNITS as u32) as u16;
-        (window, if self.timestamps { self.echo } else { 0 })
+    pub fn says(&self, window: u32) -> (u16, u32) {
+        debug_assert!(u64::from(window) <= MAX_RECEIVE_WINDOW.next_power_of_two(), "a window of {window} bytes");
+        let window = (window >> self.scale).min(MAX_UNITS as u32) as u16;
+        (window, if self.timestamps() { self.echo } else { 0 })
     }
 
     /// A SYN or SYN-ACK, with the options that Linux sends, as far as they are on.
-    pub fn syn(&self, flags: Flags, ctx: &EndpointCtx<'_>) -> Packet {
-        let mut p = self.packet(0, ctx);
+    pub fn syn(&self, flags: Flags, window: u32, ctx: &EndpointCtx<'_>) -> Packet {
+        let mut p = self.packet(0, window, ctx);
         (p.flags, p.seq) = (flags, self.own.isn());
         if flags.has(Flags::ACK) {
             p.ack = self.peer.wire(0);
@@ -212,11 +228,11 @@ impl Ends {
         // RFC 6691: without options, IP's or TCP's.
         p.mss = u16::try_from(self.mtu.saturating_sub(IP_HEADER + TCP_HEADER)).unwrap_or(u16::MAX);
         // RFC 7323, §2.2: the window of a SYN is not scaled.
-        p.window = self.window.min(MAX_UNITS as u32) as u16;
-        if self.scaling {
+        p.window = window.min(MAX_UNITS as u32) as u16;
+        if self.can & SCALING != 0 {
             (p.options, p.window_scale) = (p.options.with(Options::WINDOW_SCALE), self.scale);
         }
-        if self.sack {
+        if self.sack() {
             p.options = p.options.with(Options::SACK_PERMITTED);
         }
         p.measure();
@@ -226,10 +242,14 @@ impl Ends {
     /// Takes in the peer's SYN or SYN-ACK: where its numbers begin, and what both sides can.
     pub fn agree(&mut self, syn: &Packet, now: Time) {
         self.peer = Sequence::after_syn(syn.seq);
-        self.timestamps &= syn.options.has(Options::TIMESTAMPS);
-        self.sack &= syn.options.has(Options::SACK_PERMITTED);
-        self.scaling &= syn.options.has(Options::WINDOW_SCALE);
-        if self.scaling {
+        for (option, flag) in
+            [(Options::TIMESTAMPS, TIMESTAMPED), (Options::SACK_PERMITTED, SACK), (Options::WINDOW_SCALE, SCALING)]
+        {
+            if !syn.options.has(option) {
+                self.can &= !flag;
+            }
+        }
+        if self.can & SCALING != 0 {
             self.peer_scale = syn.window_scale.min(MAX_SCALE); // RFC 7323, §2.3
         } else {
             self.scale = 0;
@@ -252,13 +272,13 @@ impl Ends {
     /// The window that this connection alone keeps to: bytes above the peer's acknowledgement.
     #[inline]
     pub fn send_window(&self, packet: &Packet) -> u64 {
-        if self.shares_window { MAX_RECEIVE_WINDOW } else { self.told_window(packet) }
+        if self.shares_window() { MAX_RECEIVE_WINDOW } else { self.told_window(packet) }
     }
 
-    /// Bytes beyond the next one that may come.
+    /// Bytes beyond the next one that may come, where the receive window is this.
     #[inline]
-    pub fn receive_window(&self) -> u64 {
-        if self.shares_window { MAX_RECEIVE_WINDOW } else { self.window.into() }
+    pub fn receive_window(&self, window: u32) -> u64 {
+        if self.shares_window() { MAX_RECEIVE_WINDOW } else { window.into() }
     }
 
     /// What came from the peer, as a SACK block says it.

@@ -41,7 +41,7 @@ use overtaken::Overtaken;
 use probe::{Probe, Probes};
 use rack::Rack;
 use rates::Rates;
-use scoreboard::Scoreboard;
+use scoreboard::{Reports, Scoreboard};
 use supply::Supply;
 use undo::Undo;
 
@@ -85,15 +85,6 @@ struct EcnState {
     agreed: Agreed,
     /// New data are sent as ECN-capable.
     capable: bool,
-    /// Marks that are reported count.
-    heeded: bool,
-    /// With accurate ECN: whether the receiver has said yet what it has counted.
-    heard: bool,
-    /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not
-    /// ECN-capable).
-    marked: bool,
-    /// The window was lowered by ECN-Echo (not by loss) at `answered`.
-    by_mark: bool,
     /// The next new data packet says CWR.
     tell: bool,
 }
@@ -110,13 +101,37 @@ struct Extras {
     overtaken: Option<Box<Overtaken>>,
     /// With accurate ECN: what the receiver has counted.
     marks: Marks,
+    /// With accurate ECN: whether the receiver has said yet what it has counted, and nothing that counts.
+    heard: bool,
+    unheeded: bool,
+    /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not
+    /// ECN-capable).
+    marked: bool,
+    /// The window was lowered by ECN-Echo (not by loss) at `answered`.
+    by_mark: bool,
     /// SND.NXT when the window of a connection that has ECN was last lowered: marks up to here have been answered.
     answered: u64,
 }
 
 impl Initial for Extras {
-    const INITIAL: &'static Extras =
-        &Extras { stop_at: Time::MAX, supply: None, overtaken: None, marks: Marks::NONE, answered: 0 };
+    const INITIAL: &'static Extras = &Extras {
+        stop_at: Time::MAX,
+        supply: None,
+        overtaken: None,
+        marks: Marks::NONE,
+        heard: false,
+        unheeded: false,
+        marked: false,
+        by_mark: false,
+        answered: 0,
+    };
+}
+
+impl LazyBox<Reports> {
+    #[inline]
+    fn repair(&mut self) -> Option<&mut Repair> {
+        Some(&mut self.get_mut()?.repair)
+    }
 }
 
 impl LazyBox<Extras> {
@@ -169,8 +184,9 @@ struct Repair {
     timeouts: u64,
 }
 
-impl Initial for Repair {
-    const INITIAL: &'static Repair = &Repair {
+impl Repair {
+    /// Nothing has been repaired.
+    const NONE: Repair = Repair {
         recover: 0,
         dupacks: 0,
         retries: 0,
@@ -188,21 +204,32 @@ impl Initial for Repair {
     };
 }
 
-/// When packets leave that are paced.
+/// When packets leave that are paced, and what those controllers ask for of which the most pace.
 #[derive(Debug, Clone)]
 struct Pace {
+    /// For controllers that ask for samples.
+    rates: Option<Box<Rates>>,
     /// When the next packet may leave.
     at: Time,
     /// When the last one left by plan, and its size.
     last: (Time, u32),
     /// Bytes of the present quantum that may still leave.
     quantum: u64,
-    /// When the last header alone was sent.
+    /// When the last header alone was sent, and how many have been since the last answer.
     asked: Time,
+    asking: u8,
 }
 
 impl Initial for Pace {
-    const INITIAL: &'static Pace = &Pace { at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO };
+    const INITIAL: &'static Pace =
+        &Pace { rates: None, at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO, asking: 0 };
+}
+
+impl LazyBox<Pace> {
+    #[inline]
+    fn rates(&mut self) -> Option<&mut Rates> {
+        self.get_mut()?.rates.as_deref_mut()
+    }
 }
 
 /// The active end, with congestion controller `C`. Laid out by use: what every ACK reads or writes
@@ -219,16 +246,13 @@ pub struct Sender<C> {
     pacing: bool,
     /// The application had nothing more to send.
     paused: bool,
-    /// Headers alone that have been sent to ask since the last answer.
-    asking: u8,
     ecn: EcnState,
     probes: Probes,
+    rtt: RttEstimator,
     tally: Tally,
+    /// When the window was last needed (RFC 7661, §4.4.3), as [`coarse`](super::segment::coarse) has it.
+    validated_at: u32,
     settings: Arc<Settings>,
-    /// SND.NXT as an offset, as all that follows: the first byte not yet sent.
-    nxt: u64,
-    /// One past the last byte that the receiver's window admits (SND.UNA + SND.WND).
-    edge: u64,
     /// The FIN's number, which is the length of the stream; `u64::MAX` while nobody knows.
     end: u64,
     /// The retransmission timer, and every later state's one deadline.
@@ -237,19 +261,14 @@ pub struct Sender<C> {
     probe_at: Time,
     window: Window,
     control: C,
-    rtt: RttEstimator,
     /// What is outstanding, from SND.UNA on.
     board: Scoreboard,
-    repair: LazyBox<Repair>,
     extras: LazyBox<Extras>,
-    /// With pacing.
     pace: LazyBox<Pace>,
-    /// When data, or the SYN, were last sent, and when the window was last needed (RFC 7661, §4.3).
-    sent_at: Time,
-    validated_at: Time,
-    /// For controllers that ask for samples.
-    rates: Option<Box<Rates>>,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Sender<crate::tcp::newreno::NewReno>>() == 256);
 
 impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>, control: C) -> Sender<C> {
@@ -259,7 +278,11 @@ impl<C: NetworkAssisted> Sender<C> {
             extras.stop_at = stop;
         }
         if settings.overtaken {
-            extras.overtaken = Some(Box::new(Overtaken::new(tcp)));
+            extras.overtaken = Some(Box::new(Overtaken::new()));
+        }
+        let mut pace = LazyBox::<Pace>::default();
+        if C::SAMPLES {
+            pace.rates = Some(Box::default());
         }
         Sender {
             ends: Ends::new(flow.id, flow.src, flow.dst, Interfaces::ANY, flow.mtu, tcp),
@@ -267,25 +290,19 @@ impl<C: NetworkAssisted> Sender<C> {
             state: State::SynSent,
             phase: Phase::Open,
             window: Window::new(settings.initial_window, settings.mss(flow.mtu)),
-            nxt: 0,
-            edge: 0,
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
             board: Scoreboard::default(),
-            repair: LazyBox::default(),
             extras,
-            rtt: RttEstimator::new(tcp),
-            sent_at: Time::ZERO,
-            validated_at: Time::ZERO,
-            probes: Probes::new(settings.rack_tlp()),
+            rtt: RttEstimator::NEW,
+            validated_at: 0,
+            probes: Probes::default(),
             probe_at: Time::MAX,
             ecn: EcnState::default(),
             limited: false,
             rto_at: Time::MAX,
-            pace: LazyBox::default(),
+            pace,
             pacing: false,
             paused: false,
-            asking: 0,
-            rates: C::SAMPLES.then(Box::default),
             tally: Tally::default(),
             settings,
         }
@@ -313,24 +330,37 @@ impl<C: NetworkAssisted> Sender<C> {
     }
     /// How far the sender has come: SND.NXT.
     pub fn progress(&self) -> u64 {
-        self.nxt
+        self.nxt()
     }
     /// SND.UNA: the first byte not yet acknowledged.
     #[inline]
     fn una(&self) -> u64 {
         self.board.una()
     }
+    /// SND.NXT: the first byte not yet sent.
+    #[inline]
+    fn nxt(&self) -> u64 {
+        self.board.nxt()
+    }
+    /// One past the last byte that the receiver's window admits.
+    #[inline]
+    fn edge(&self) -> u64 {
+        self.board.edge_of_window()
+    }
     /// Bytes sent and not yet acknowledged: RFC 5681's FlightSize, the FIN counted as one.
     pub fn flight(&self) -> u64 {
-        self.nxt - self.una()
+        self.board.flight()
     }
 
     /// What must be so between events.
     #[inline]
     fn check(&self) {
-        debug_assert!(self.board.is_consistent(self.una(), self.nxt), "{:?}", self.board);
-        debug_assert!(self.nxt <= self.end.saturating_add(1), "sent beyond the FIN");
-        debug_assert!(self.phase == Phase::Open || self.una() < self.repair.recover, "nothing is left to repair");
+        debug_assert!(self.board.is_consistent(self.una(), self.nxt()), "{:?}", self.board);
+        debug_assert!(self.nxt() <= self.end.saturating_add(1), "sent beyond the FIN");
+        debug_assert!(
+            self.phase == Phase::Open || self.una() < self.board.reports.repair.recover,
+            "nothing is left to repair"
+        );
         debug_assert!(
             C::OWN_WINDOW || self.window.ssthresh >= self.window.mss,
             "less than a segment: {:?}",
@@ -354,35 +384,41 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Something has been heard since the last timeout.
     fn forget_retries(&mut self) {
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             repair.retries = 0;
         }
+    }
+
+    #[inline]
+    fn dupacks(&self) -> u32 {
+        self.board.reports.get().map_or(0, |reports| reports.repair.dupacks)
     }
 
     /// Duplicate ACKs are counted anew.
     #[inline]
     fn forget_duplicates(&mut self) {
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             repair.dupacks = 0;
         }
     }
 
     fn sack_on(&self) -> bool {
-        self.ends.sack
+        self.ends.sack()
     }
 
     /// Whether an ACK's timestamp tells the round trip of what was repeated in vain (RFC 7323, §4.1). Not where the
     /// network tells the rate: what a failed link has held for seconds would set the pace of that.
     fn reads_timestamps(&self) -> bool {
-        self.settings.rack_tlp() && !self.settings.is_rate_based()
+        self.settings.rack_tlp && !self.settings.is_rate_based()
     }
 
     /// Whether losses are found by RACK (RFC 8985), which learns how far packets are reordered.
     fn adapts(&self) -> bool {
-        self.settings.rack_tlp() && self.ends.sack
+        self.settings.rack_tlp && self.ends.sack()
     }
 
     /// Bytes estimated to be in the network.
+    #[inline]
     pub fn pipe(&self) -> u64 {
         match self.phase {
             Phase::Open => {
@@ -394,8 +430,8 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// What the controller may know.
-    #[inline]
+    /// What the controller may know. Always in line: of what the controller does not ask for nothing is worked out.
+    #[inline(always)]
     fn view(&self) -> View {
         let (flight, pipe) = (self.flight(), self.pipe());
         View {
@@ -403,8 +439,8 @@ impl<C: NetworkAssisted> Sender<C> {
             base_rtt: self.tally.rtt_min,
             mss: self.window.mss,
             overhead: self.settings.overhead().into(),
-            unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
-            at_hand: self.end.min(self.handed_over()).saturating_sub(self.nxt),
+            unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt()) },
+            at_hand: self.end.min(self.handed_over()).saturating_sub(self.nxt()),
             flight,
             pipe,
             lost: flight.saturating_sub(self.board.sacked() + pipe),
@@ -463,15 +499,15 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// Puts the controller's header on a packet and sends it.
-    #[inline]
+    #[inline(never)]
     fn dispatch(&mut self, packet: Packet, ctx: &mut EndpointCtx<'_>) {
         let mut packet = packet;
         self.dispatch_bytes(&mut packet, 0, ctx);
     }
 
-    /// The same for a packet whose payload begins at the offset `at`. By reference: a packet that is handed over is
-    /// copied.
-    #[inline(never)]
+    /// The same for a packet whose payload begins at the offset `at`. By reference and in line: so a packet without a
+    /// header is written where the pool has room for it, and nowhere before.
+    #[inline(always)]
     fn dispatch_bytes(&mut self, packet: &mut Packet, at: u64, ctx: &mut EndpointCtx<'_>) {
         let view = self.view();
         self.control.on_send(packet, &view, ctx);
@@ -483,7 +519,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn ace(&self) -> Flags {
         match self.ecn.agreed {
-            Agreed::Accurate => ecn::flags(ecn::FIRST + u64::from(self.ecn.marked)),
+            Agreed::Accurate => ecn::flags(ecn::FIRST + u64::from(self.extras.marked)),
             Agreed::None | Agreed::Classic => Flags(0),
         }
     }
@@ -497,14 +533,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The first deadline.
     #[inline]
     fn due(&self) -> Time {
-        let pace = if self.pacing { self.pace.at } else { Time::MAX };
-        self.rto_at
-            .min(pace)
-            .min(self.extras.stop_at)
-            .min(self.repeat_at())
-            .min(self.ask_at())
-            .min(self.reordered_at())
-            .min(self.probe_at)
+        let due = self.rto_at.min(self.probe_at).min(self.ask_at()).min(self.reordered_at());
+        let due = if self.pacing { due.min(self.pace.at) } else { due };
+        self.extras.get().map_or(due, |extras| due.min(extras.stop_at).min(self.repeat_at()))
     }
 }
 
@@ -578,13 +609,13 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
 
     fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
         // Nothing beyond has arrived: the number is in the peer's window, wherever that begins.
-        self.reset_at(self.nxt, ctx);
+        self.reset_at(self.nxt(), ctx);
     }
 
     fn report(&self) -> FlowReport {
         let rate = self.control.pacing_rate(&self.window, self.rtt.srtt()).map_or(0, |r| r.0);
         let cwnd = if self.window.mss * u64::from(UNLIMITED) <= self.window.cwnd { 0 } else { self.window.cwnd };
-        let Repair { retransmitted, timeouts, .. } = *self.repair;
+        let Repair { retransmitted, timeouts, .. } = self.board.reports.repair;
         let srtt = self.rtt.srtt();
         self.tally.report(FlowReport { cwnd, rate, srtt, retransmitted, timeouts, ..FlowReport::default() })
     }

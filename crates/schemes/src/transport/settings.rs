@@ -2,7 +2,7 @@
 
 use super::cc::{Acknowledged, Codepoints, Echo, Reflect, Stamp};
 use super::ecn::EcnMode;
-use super::params::{LossDetection, TcpParams};
+use super::params::TcpParams;
 
 /// What the endpoints of one scheme share: parameters with everything resolved.
 #[derive(Debug, Clone, Copy)]
@@ -33,9 +33,19 @@ pub struct Settings {
     pub stores: bool,
     /// Whether what has been overtaken is repeated at any time.
     pub overtaken: bool,
+    /// Whether losses are found as RFC 8985 has it. Where the network stores, time says less.
+    pub rack_tlp: bool,
+    /// Whether ACKs without SACK blocks say nothing beside what TCP's header has, and nobody is told of them.
+    pub plain_acks: bool,
 }
 
 impl Settings {
+    /// The receive window: 1 GiB at most.
+    #[inline]
+    pub fn receive_window(&self) -> u32 {
+        self.tcp.receive_window.0 as u32
+    }
+
     /// Whether ACKs go apart from data that go the same way.
     pub fn answers_apart(&self) -> bool {
         self.reflect.is_some() && !self.asks_and_answers
@@ -46,11 +56,6 @@ impl Settings {
         self.tcp.overhead() + self.header
     }
 
-    /// Whether losses are found as RFC 8985 has it. Where the network stores, time says less.
-    pub fn rack_tlp(&self) -> bool {
-        self.tcp.loss_detection == LossDetection::RackTlp && !self.stores && !self.overtaken
-    }
-
     /// By how many ticks of a microsecond a segment may be older than one that came before it and still
     /// be none from before the numbers went round (RFC 7323, §5): the tick of the slowest clock that §5.4
     /// allows, a second, where packets are reordered as far as that; so a segment that a repeat has
@@ -58,7 +63,7 @@ impl Settings {
     /// where half of all numbers are used within that time, at 17 Gbps. Else that of the finest clock, a
     /// millisecond.
     pub fn most_late(&self) -> u32 {
-        if self.rack_tlp() { 1_000_000 } else { 1_000 }
+        if self.rack_tlp { 1_000_000 } else { 1_000 }
     }
 
     /// Whether the network tells the rate, so that the window is never the limit.

@@ -6,7 +6,7 @@ use midpath_core::packet::{Flags, IP_HEADER, MAX_SACK, Options, Packet, TCP_HEAD
 use midpath_core::roles::{EndpointCtx, FlowReport};
 use midpath_core::units::Time;
 
-use super::{Receiver, State};
+use super::{HALF, Receiver, State};
 use crate::transport::ecn::{self, Agreed};
 use crate::transport::rtt::RttEstimator;
 use crate::transport::segment::Ends;
@@ -29,7 +29,7 @@ impl Receiver {
     /// Makes it a half: the FIN is the other half's to send.
     #[must_use]
     pub(in crate::transport) fn into_half(mut self) -> Receiver {
-        self.half = true;
+        self.put(HALF, true);
         self
     }
 
@@ -42,8 +42,7 @@ impl Receiver {
         self.state = State::Established;
         self.ecn = agreed;
         // RFC 9768, §3.2.2.1: a marked SYN-ACK is counted.
-        self.marks = ecn::FIRST as u32 + u32::from(marked);
-        self.keep_to_edge();
+        self.marks = ecn::FIRST as u8 + u8::from(marked);
     }
 
     /// What the handshake has found out.
@@ -71,7 +70,8 @@ impl Receiver {
     ) -> TimeWait {
         let flags = Flags::ACK.with(self.ecn_flags());
         // One past the FIN is expected.
-        TimeWait { ends: self.ends, fin: self.next - 1, nxt, flags, until, linger, report }
+        let window = self.window();
+        TimeWait { ends: self.ends, window, fin: self.next - 1, nxt, flags, until, linger, report }
     }
 
     /// When it wants to be woken.
@@ -90,10 +90,11 @@ impl Receiver {
     pub(in crate::transport) fn heeds(&mut self, packet: &Packet, now: Time) -> bool {
         let Some(at) = self.ends.peer.offset(packet.seq, self.next) else { return false };
         let len = u64::from(packet.payload) + u64::from(packet.flags.has(Flags::FIN));
-        let in_window = at <= self.next + self.ends.receive_window() && at + len + 1 >= self.last_ack;
+        let in_window = at <= self.next + self.ends.receive_window(self.window()) && at + len + 1 >= self.last_ack();
         let counts = in_window && !self.ends.is_outdated(packet, self.settings.most_late(), now);
         // RFC 7323, §4.3, (2), for a segment without data; on_segment has the others.
-        if counts && len == 0 && at <= self.last_ack && self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
+        if counts && len == 0 && at <= self.last_ack() && self.ends.stamped(packet) && !self.ends.is_older(packet, now)
+        {
             self.ends.remember(packet, now);
         }
         counts
@@ -107,11 +108,11 @@ impl Receiver {
             return;
         }
         if p.flags.has(Flags::SYN) {
-            p.window = self.ends.window().min(UNSCALED) as u16;
+            p.window = u64::from(self.window()).min(UNSCALED) as u16;
             return;
         }
-        let (window, ts_ecr) = self.ends.says();
-        let acknowledged = if acknowledge { self.next } else { self.last_ack };
+        let (window, ts_ecr) = self.ends.says(self.window());
+        let acknowledged = if acknowledge { self.next } else { self.last_ack() };
         (p.ack, p.window, p.ts_ecr) = (self.ends.peer.wire(acknowledged), window, ts_ecr);
         // What goes with the handshake says how that arrived, not how many marks there were.
         if !opening {
@@ -128,13 +129,13 @@ impl Receiver {
 
     /// Whether ACKs go apart from the other half's data.
     pub(in crate::transport) fn answers_apart(&self) -> bool {
-        self.half && self.settings.answers_apart()
+        self.is(HALF) && self.settings.answers_apart()
     }
 
     /// An ACK must go now: with the other half's data, if it has any to send in this call.
     #[inline]
     pub(super) fn acknowledge_or_let(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.half {
+        if self.is(HALF) {
             self.due_at = ctx.now;
         } else {
             self.acknowledge(ctx);
@@ -143,7 +144,7 @@ impl Receiver {
 
     /// The other half has sent what this one had to say.
     pub(in crate::transport) fn has_spoken(&mut self) {
-        self.last_ack = self.next;
+        self.unacknowledged = 0;
         self.has_said_all();
         self.no_ack_is_due();
     }
@@ -172,7 +173,7 @@ mod tests {
         let tcp = TcpParams { receive_window: Bytes(window), ..TcpParams::default() };
         let settings = Tcp::new("test", tcp, NewRenoConfig).expect("valid").settings;
         let half = Receiver::of_active(Ends::new(FLOW, HOSTS[0], HOSTS[1], Interfaces::ANY, 1500, &tcp), settings);
-        Receiver { state: State::Established, next: 1000, last_ack: 1000, ..half }
+        Receiver { state: State::Established, next: 1000, ..half }
     }
 
     /// Whether an ACK without data counts, with its number as an offset and the peer's clock.

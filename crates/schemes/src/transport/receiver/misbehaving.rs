@@ -19,8 +19,8 @@ impl Receiver {
             MisbehavingReceiver::DividesAcks => {
                 for part in 1..PARTS {
                     let mut first = self.ack(ctx);
-                    first.ack = self.ends.peer.wire(self.last_ack + (self.next - self.last_ack) * part / PARTS);
-                    if first.ack != self.ends.peer.wire(self.last_ack) {
+                    first.ack = self.ends.peer.wire(self.last_ack() + (self.next - self.last_ack()) * part / PARTS);
+                    if first.ack != self.ends.peer.wire(self.last_ack()) {
                         ctx.send(first);
                     }
                 }

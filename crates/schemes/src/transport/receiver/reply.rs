@@ -4,13 +4,13 @@ use midpath_core::packet::{Ecn, Flags, MAX_SACK, Packet, SackBlock, comes_after}
 use midpath_core::roles::{EndpointCtx, Received};
 use midpath_core::units::Time;
 
-use super::{Extras, RECENT, Receiver, State};
+use super::{ECHO, Extras, MARKED, RECENT, Receiver, Reflected, State};
 use crate::transport::cc::{Echo, Seen};
 use crate::transport::ecn::{self, Agreed};
 use crate::transport::segment::Ends;
 
 /// Marks after which an ACK must not wait (RFC 9768, §3.2.2.5.1: n SHOULD be 2).
-const MARKS_PER_ACK: u32 = 2;
+const MARKS_PER_ACK: u8 = 2;
 
 impl Receiver {
     /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front
@@ -37,7 +37,7 @@ impl Receiver {
 
     /// RFC 2883, §4: what of a segment has come before. The first contiguous part of it is reported.
     pub(super) fn note_duplicate(&mut self, from: u64, to: u64) {
-        if !self.ends.sack || !self.settings.rack_tlp() {
+        if !self.ends.sack() || !self.settings.rack_tlp {
             return;
         }
         let known = if from < self.next {
@@ -55,7 +55,7 @@ impl Receiver {
     pub(super) fn put_blocks(&self, p: &mut Packet, most: usize) {
         let reports = |extras: &&Extras| !extras.held.is_empty() || extras.twice.is_some();
         let Some(extras) = self.extras.get().filter(reports) else { return };
-        if !self.ends.sack {
+        if !self.ends.sack() {
             return;
         }
         let held = if extras.held.is_empty() { &[] } else { &extras.recent[..extras.recent_len] };
@@ -79,14 +79,14 @@ impl Receiver {
         }
         match self.settings.echo {
             // RFC 3168, §6.1.3: from a mark until CWR. A marked packet with CWR starts a new echo.
-            Echo::UntilCwr => self.echo = marked || (self.echo && !packet.flags.has(Flags::CWR)),
+            Echo::UntilCwr => self.put(ECHO, marked || (self.is(ECHO) && !packet.flags.has(Flags::CWR))),
             // RFC 8257, §3.2, figure 1: what was received before the change is acknowledged first,
             // with the old echo.
             Echo::Exact => {
-                if marked != self.echo && self.pending > 0 {
+                if marked != self.is(ECHO) && self.pending > 0 {
                     self.acknowledge(ctx);
                 }
-                self.echo = marked;
+                self.put(ECHO, marked);
             }
         }
         false
@@ -94,10 +94,10 @@ impl Receiver {
 
     /// RFC 9768, §3.2.2.5.1: an ACK at once when marks begin, and for every second one.
     fn count_mark(&mut self, marked: bool) -> bool {
-        let begins = marked && !self.marked;
-        self.marked = marked;
+        let begins = marked && !self.is(MARKED);
+        self.put(MARKED, marked);
         self.marks = self.marks.wrapping_add(marked.into());
-        self.unreported += u32::from(marked);
+        self.unreported = self.unreported.saturating_add(marked.into());
         begins || self.unreported >= MARKS_PER_ACK
     }
 
@@ -105,7 +105,7 @@ impl Receiver {
     pub(super) fn ecn_flags(&self) -> Flags {
         match self.ecn {
             Agreed::Accurate => ecn::flags(self.marks.into()),
-            _ if self.echo => Flags::ECE,
+            _ if self.is(ECHO) => Flags::ECE,
             _ => Flags(0),
         }
     }
@@ -113,7 +113,7 @@ impl Receiver {
     /// An ACK of all that has come in order.
     #[inline]
     pub(super) fn ack(&self, ctx: &EndpointCtx<'_>) -> Packet {
-        let mut p = self.ends.packet(0, ctx);
+        let mut p = self.ends.packet(0, self.window(), ctx);
         (p.seq, p.ack) = (self.ends.own.wire(0), self.ends.peer.wire(self.next));
         p.flags = if self.state == State::LastAck { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
         p.flags = p.flags.with(self.ecn_flags());
@@ -131,6 +131,22 @@ impl Receiver {
     /// Sends an ACK of all that has come in order, with what has come beyond it.
     #[inline]
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let more = self.extras.get().is_some_and(|extras| !extras.held.is_empty() || extras.twice.is_some());
+        if more || !self.settings.plain_acks {
+            self.send_ack(ctx);
+        } else {
+            // As it is made, without a way through memory.
+            let p = self.ack(ctx);
+            ctx.send_bytes(&p, 0);
+        }
+        self.unacknowledged = 0;
+        self.has_said_all();
+        self.no_ack_is_due();
+    }
+
+    /// Sends an ACK with all that there may be to say.
+    #[inline(never)]
+    fn send_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ack(ctx);
         self.put_blocks(&mut p, MAX_SACK);
         self.reflect(&mut p);
@@ -140,10 +156,7 @@ impl Receiver {
         if let Some(how) = self.settings.tcp.receiver {
             self.misbehave(how, &mut p, ctx);
         }
-        ctx.send(p);
-        self.last_ack = self.next;
-        self.has_said_all();
-        self.no_ack_is_due();
+        ctx.send_bytes(&p, 0);
     }
 
     /// Nothing waits to be acknowledged.
@@ -158,21 +171,24 @@ impl Receiver {
     /// Remembers the headers of a packet, for the acknowledgement of it.
     pub(in crate::transport) fn see_header(&mut self, packet: &Packet, received: Option<&Received>) {
         let Seen { syn, hops, headers } = Seen::of(packet);
-        (self.seen_syn, self.seen_hops) = (syn, hops);
-        match &mut self.seen {
-            Some(seen) if seen.len() == headers.len() => seen.copy_from_slice(headers),
-            seen => *seen = Some(headers.into()),
-        }
-        if let (Some(stamp), Some(received), Some(headers)) = (self.settings.stamp, received, &mut self.seen) {
-            stamp(headers, received);
+        let seen = match &mut self.seen {
+            Some(seen) if seen.headers.len() == headers.len() => {
+                (seen.syn, seen.hops) = (syn, hops);
+                seen.headers.copy_from_slice(headers);
+                seen
+            }
+            seen => seen.insert(Box::new(Reflected { syn, hops, headers: headers.into() })),
+        };
+        if let (Some(stamp), Some(received)) = (self.settings.stamp, received) {
+            stamp(&mut seen.headers, received);
         }
     }
 
     /// Reflects the header that the acknowledged packet brought.
     #[inline]
     pub(super) fn reflect(&self, ack: &mut Packet) {
-        if let (Some(reflect), Some(headers)) = (self.settings.reflect, &self.seen) {
-            reflect(Seen { syn: self.seen_syn, hops: self.seen_hops, headers }, ack);
+        if let (Some(reflect), Some(seen)) = (self.settings.reflect, &self.seen) {
+            reflect(Seen { syn: seen.syn, hops: seen.hops, headers: &seen.headers }, ack);
         }
     }
 }

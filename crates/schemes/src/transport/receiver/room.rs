@@ -17,16 +17,14 @@ impl Receiver {
             let most = self.next.saturating_add(self.settings.tcp.receive_window.0);
             let known = if self.extras.edge == u64::MAX { 0 } else { self.extras.edge };
             self.extras.edge = room.min(most).max(known);
-            self.keep_to_edge();
         }
     }
 
-    /// The window is what is left up to the edge.
+    /// The window: what is left up to the edge, where there is one.
     #[inline]
-    pub(super) fn keep_to_edge(&mut self) {
-        if let Some(edge) = self.extras.get().map(|extras| extras.edge).filter(|edge| *edge != u64::MAX) {
-            self.ends.set_window(edge.saturating_sub(self.next));
-        }
+    pub(super) fn window(&self) -> u32 {
+        let edge = self.extras.get().map(|extras| extras.edge).filter(|edge| *edge != u64::MAX);
+        edge.map_or(self.settings.tcp.receive_window.0, |edge| edge.saturating_sub(self.next)) as u32
     }
 
     /// The application has room for more: the peer is told if it may be waiting for that, and then
@@ -46,7 +44,7 @@ impl Receiver {
 
     /// Whether an offset is in the window, or next to it: where a sender is that filled it.
     pub(super) fn is_in_window(&self, at: u64) -> bool {
-        (self.next..=self.next.saturating_add(self.ends.receive_window())).contains(&at)
+        (self.next..=self.next.saturating_add(self.ends.receive_window(self.window()))).contains(&at)
     }
 
     /// Acknowledges what has come, but not for each packet that somebody makes up (RFC 5961, §7).

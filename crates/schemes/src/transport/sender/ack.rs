@@ -5,9 +5,10 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::scoreboard::{Arrived, Sent, duplicate};
-use super::{Phase, Sender, rates};
+use super::{Extras, Phase, Sender, rates};
 use crate::transport::cc::{Ack, Congestion, NetworkAssisted};
 use crate::transport::ecn::{self, Agreed};
+use crate::transport::segment::{coarse, from_coarse};
 
 /// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
 const CHALLENGES: Time = Time::from_ms(500);
@@ -90,14 +91,72 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         // RFC 9293, §3.10.7.4: an ACK of what was never sent tells nothing, and an old one only by its blocks: RFC 2883
         // has each duplicate reported once, maybe on an ACK that others have overtaken.
-        let said = self.ends.own.offset(packet.ack, self.una()).filter(|ack| *ack <= self.nxt);
+        let said = self.ends.own.offset(packet.ack, self.una()).filter(|ack| *ack <= self.nxt());
         let (Some(said), true) = (said, packet.flags.has(Flags::ACK)) else { return };
         if said < self.una() && !self.reads_old_ack(packet) {
             return;
         }
         let before = self.una();
+        if said > before && self.is_plain(packet) {
+            self.on_plain_ack(packet, said, ctx);
+        } else {
+            self.on_any_ack(packet, (said, before), ctx);
+        }
+        self.send(ctx);
+    }
+
+    /// Whether an ACK that moves SND.UNA says nothing else, and nobody waits for more: as most do.
+    #[inline]
+    fn is_plain(&self, packet: &Packet) -> bool {
+        let heard = match self.ecn.agreed {
+            Agreed::None => true,
+            Agreed::Classic => !packet.flags.has(Flags::ECE),
+            Agreed::Accurate => false,
+        };
+        let watched = |extras: &Extras| extras.overtaken.is_some() || extras.supply.is_some();
+        heard
+            && !C::SAMPLES
+            && packet.sack_len == 0
+            && self.phase == Phase::Open
+            && self.board.is_quiet()
+            && self.awaited_probe().is_none()
+            && !self.extras.get().is_some_and(watched)
+    }
+
+    /// Such an ACK, of all below `ack`: what [`Sender::on_any_ack`] comes to.
+    #[inline]
+    fn on_plain_ack(&mut self, packet: &Packet, ack: u64, ctx: &mut EndpointCtx<'_>) {
+        let (now, acked) = (ctx.now, ack - self.una());
+        let first = self.board.pass(ack);
+        self.board.widen(ack + self.ends.send_window(packet), acked);
+        self.note_stamp(packet, now);
+        let rtt = self.advance(packet, ack, first, now);
+        ctx.acknowledged(ack.min(self.end));
+        self.on_probe_answer(packet, now);
+        self.feedback(packet, ctx);
+        let ack = Ack {
+            now,
+            acked,
+            delivered: acked,
+            una: ack,
+            nxt: self.nxt(),
+            rtt,
+            srtt: self.rtt.srtt(),
+            reordered: self.is_reordered(),
+            app_limited: self.paused && !self.limited,
+            ..Ack::default()
+        };
+        self.control.on_delivery(&mut self.window, &ack);
+        self.moved_on();
+        self.grow(&ack);
+    }
+
+    /// Any ACK of all below `said`. SND.UNA was `before`.
+    #[inline(never)]
+    fn on_any_ack(&mut self, packet: &Packet, (said, before): (u64, u64), ctx: &mut EndpointCtx<'_>) {
         let taken = self.take_in(packet, said.max(before), ctx);
-        let mut news = self.take_numbers(packet, (said, before), &taken, ctx.now);
+        let mut news = self.read_numbers(packet, (said, before), &taken, ctx.now);
+        self.take_numbers(packet, (said, before), &taken, &mut news);
         if news.acked > 0 {
             ctx.acknowledged(self.una().min(self.end));
         }
@@ -120,7 +179,22 @@ impl<C: NetworkAssisted> Sender<C> {
             self.on_ecn_echo(&news);
         }
         self.note_sample(packet, &ack, &taken.rates);
-        self.send(ctx);
+    }
+
+    /// RFC 7323, §4.3: the peer's numbers never move, so every segment is the next.
+    #[inline]
+    fn note_stamp(&mut self, packet: &Packet, now: Time) {
+        if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
+            self.ends.remember(packet, now);
+        }
+    }
+
+    /// SND.UNA has moved, and nothing is repaired.
+    #[inline]
+    fn moved_on(&mut self) {
+        self.forget_duplicates();
+        self.probes_moved();
+        self.rto_at = Time::MAX; // restarted by what is outstanding: RFC 6298, (5.3)
     }
 
     /// Whether a segment has the number that is expected next, or the one after the peer's FIN. RFC
@@ -135,8 +209,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// that somebody makes up (RFC 5961, §7).
     #[cold]
     fn challenge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.repair.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
-            self.repair.challenged = Some(ctx.now);
+        if self.board.reports.repair.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
+            self.board.reports.repair.challenged = Some(ctx.now);
             self.acknowledge(ctx);
         }
     }
@@ -162,13 +236,13 @@ impl<C: NetworkAssisted> Sender<C> {
         let reordered = packet.sack_len > 0 || !self.board.is_empty();
         let (repeats, sacked) = (self.board.retrans() > 0, self.board.sacked());
         let (mut first, mut passed, mut fresh) = (None, 0, 0);
-        let mut samples = self.rates.as_mut().map(|rates| &mut rates.samples);
+        let mut samples = self.pace.rates().map(|rates| &mut rates.samples);
         let before = self.board.una();
         if ack > before {
             first = self.board.acknowledged(ack, samples.as_deref_mut(), arrived);
             passed = sacked - self.board.sacked();
         }
-        if packet.sack_len > 0 && self.ends.sack {
+        if packet.sack_len > 0 && self.ends.sack() {
             fresh = self.board.update(packet, self.ends.own, samples, arrived);
         }
         self.note_arrivals(packet, (ack, before), arrived, now);
@@ -179,15 +253,16 @@ impl<C: NetworkAssisted> Sender<C> {
         Taken { first, passed, fresh, reordered, rates: self.note_delivered(arrived, now) }
     }
 
-    /// Takes in acknowledgement number and window; `before` is where SND.UNA was.
+    /// What acknowledgement number and window say by themselves; `before` is where SND.UNA was.
     #[inline]
-    fn take_numbers(&mut self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, now: Time) -> News {
-        let (flight, acked) = (self.nxt - before, ack.saturating_sub(before));
-        let edge = ack + self.ends.send_window(packet);
+    fn read_numbers(&self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, now: Time) -> News {
+        let (flight, acked) = (self.nxt() - before, ack.saturating_sub(before));
+        // SND.UNA has moved, and the window's edge has not.
+        let (known, edge) = (self.edge() - acked, ack + self.ends.send_window(packet));
         // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and
         // data are outstanding.
         let repeats = acked == 0 && flight > 0 && packet.payload == 0 && !packet.flags.has(Flags::FIN);
-        let mut news = News {
+        News {
             now,
             acked,
             delivered: acked - taken.passed + taken.fresh,
@@ -195,21 +270,26 @@ impl<C: NetworkAssisted> Sender<C> {
             flight,
             // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above
             // SND.UNA.
-            duplicate: if self.sack_on() { acked == 0 && taken.fresh > 0 } else { repeats && edge == self.edge },
+            duplicate: if self.sack_on() { acked == 0 && taken.fresh > 0 } else { repeats && edge == known },
             ece: self.ecn.agreed == Agreed::Classic && packet.flags.has(Flags::ECE),
             marks: 0,
             more_lost: false,
-            repeat_arrived: self.phase == Phase::Loss && acked > 0 && self.ends.echoes(packet, self.repair.gave_up.0),
+            repeat_arrived: self.phase == Phase::Loss
+                && acked > 0
+                && self.ends.echoes(packet, self.board.reports.repair.gave_up.0),
             duplicated: if packet.sack_len > 0 { duplicate(packet, self.ends.own, ack) } else { None },
             echo: self.ends.stamped(packet).then_some(packet.ts_ecr),
-        };
-        let newer = self.ends.is_newer(packet);
-        self.edge = self.edge.max(edge);
-        if self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
-            // RFC 7323, §4.3; the peer's numbers never move, so every segment is the next.
-            self.ends.remember(packet, now);
         }
-        if self.edge <= before {
+    }
+
+    /// Takes them in.
+    #[inline]
+    fn take_numbers(&mut self, packet: &Packet, (ack, before): (u64, u64), taken: &Taken, news: &mut News) {
+        let (acked, now) = (news.acked, news.now);
+        let newer = self.ends.is_newer(packet);
+        let edge = self.board.widen(ack + self.ends.send_window(packet), acked);
+        self.note_stamp(packet, now);
+        if edge <= before {
             self.forget_retries(); // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
         if acked > 0 {
@@ -224,24 +304,23 @@ impl<C: NetworkAssisted> Sender<C> {
             news.more_lost = more || again;
         }
         if self.ecn.agreed == Agreed::Accurate && (news.delivered > 0 || newer) {
-            self.count_marks(packet, &mut news);
+            self.count_marks(packet, news);
         }
-        news
     }
 
     /// What the receiver's count of marked packets says, on an ACK that no newer one has overtaken
     /// (RFC 9768, §3.2.2.2).
     fn count_marks(&mut self, packet: &Packet, news: &mut News) {
         let ace = ecn::number(packet.flags);
-        if !self.ecn.heard && ace == 0 {
+        if !self.extras.heard && ace == 0 {
             // §3.2.2.4: the counter begins at 5. Somebody on the way clears it, or the receiver
             // doesn't count.
-            (self.ecn.capable, self.ecn.heeded) = (false, false);
+            (self.ecn.capable, self.extras.unheeded) = (false, true);
         }
-        self.ecn.heard = true;
+        self.extras.heard = true;
         let packets = news.delivered.div_ceil(self.window.mss);
-        let marks = self.extras.marks.report(ace, packets, self.board.una(), self.nxt);
-        if self.ecn.heeded {
+        let marks = self.extras.marks.report(ace, packets, self.board.una(), self.board.nxt());
+        if !self.extras.unheeded {
             (news.marks, news.ece) = (marks, marks > 0);
         }
     }
@@ -254,7 +333,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if let Some(supply) = self.extras.supply_mut() {
             supply.forget_below(ack);
         }
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             (repair.retries, repair.limited_transmit) = (0, 0);
         }
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
@@ -276,7 +355,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (edge, lost) = (self.board.edge(), self.board.lost());
         match self.phase {
             _ if self.extras.overtaken().is_some() => {}
-            Phase::Loss => self.board.all_lost(self.repair.recover),
+            Phase::Loss => self.board.all_lost(self.board.reports.repair.recover),
             _ if self.adapts() => self.find_lost_by_time(now),
             _ => self.board.find_lost(self.settings.tcp.dup_thresh, self.window.mss),
         }
@@ -297,7 +376,7 @@ impl<C: NetworkAssisted> Sender<C> {
             acked: news.acked,
             delivered: news.delivered,
             una: self.una(),
-            nxt: self.nxt,
+            nxt: self.nxt(),
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             ece: news.ece,
@@ -311,14 +390,12 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn ack_in_open(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
         if news.acked > 0 {
-            self.forget_duplicates();
-            self.probes_moved();
-            self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
+            self.moved_on();
         } else if self.extras.overtaken().is_some() {
             // Any arrival shows that the path works.
             self.rto_at = if news.delivered > 0 { Time::MAX } else { self.rto_at };
         } else if news.duplicate {
-            self.repair.dupacks += 1;
+            self.board.reports.repair.dupacks += 1;
         }
         if ack.reordered {
             // Linux's tcp_may_raise_cwnd: what has come out of order counts when it comes, not when a gap is filled.
@@ -345,32 +422,35 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         if self.limited {
             self.control.on_ack(&mut self.window, ack);
-            self.validated_at = ack.now;
+            self.validated_at = coarse(ack.now);
         } else {
             self.control.on_unlimited_ack(ack);
-            self.validate(ack);
+            self.validate(ack.acked, ack.now);
         }
     }
 
     /// RFC 7661, §4.4.3: a window that half of was enough for five minutes is halved.
-    fn validate(&mut self, ack: &Ack) {
-        if 2 * (self.flight() + ack.acked) >= self.window.cwnd {
-            self.validated_at = ack.now;
-        } else if !C::OWN_WINDOW && ack.now > self.validated_at.saturating_add(NON_VALIDATED) {
+    fn validate(&mut self, acked: u64, now: Time) {
+        if 2 * (self.flight() + acked) >= self.window.cwnd {
+            self.validated_at = coarse(now);
+        } else if !C::OWN_WINDOW && now > from_coarse(self.validated_at).saturating_add(NON_VALIDATED) {
             let initial = u64::from(self.settings.initial_window) * self.window.mss;
             self.window.restart((self.window.cwnd / 2).max(initial));
-            self.validated_at = ack.now;
+            self.validated_at = coarse(now);
         }
     }
 
     /// RFC 6675, §5, steps 1 and 2; RFC 6582, §3.2, step 1. With RACK time alone shows it.
     #[inline]
     pub(super) fn loss_shown(&self) -> bool {
-        let enough = self.repair.dupacks >= self.settings.tcp.dup_thresh && !self.adapts();
-        if self.sack_on() {
-            return !self.board.is_empty() && (enough || self.board.edge() > self.una());
+        if self.sack_on() && self.board.is_empty() {
+            return false; // mostly
         }
-        enough && (self.una() > self.repair.recover || self.repair.recover == 0)
+        let enough = self.dupacks() >= self.settings.tcp.dup_thresh && !self.adapts();
+        if self.sack_on() {
+            return enough || self.board.edge() > self.una();
+        }
+        enough && (self.una() > self.board.reports.repair.recover || self.board.reports.repair.recover == 0)
     }
 
     /// RFC 3168, §6.1.2: lowers the window, once per window of data.
@@ -394,9 +474,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// by CWR.
     pub(super) fn answered(&mut self, by_mark: bool) {
         if self.ecn.agreed != Agreed::None {
-            self.extras.answered = self.nxt;
+            (self.extras.answered, self.extras.by_mark) = (self.nxt(), by_mark);
         }
-        self.ecn.by_mark = by_mark;
         // RFC 9768, §3.1.5: with accurate ECN the flag is a part of the counter.
         self.ecn.tell = self.ecn.agreed == Agreed::Classic;
     }
@@ -406,8 +485,8 @@ impl<C: NetworkAssisted> Sender<C> {
         Congestion {
             now,
             // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
-            flight: flight.saturating_sub(self.repair.limited_transmit),
-            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una() <= self.extras.answered,
+            flight: flight.saturating_sub(self.board.reports.repair.limited_transmit),
+            ecn_reduced: self.ecn.agreed != Agreed::None && self.extras.by_mark && self.una() <= self.extras.answered,
         }
     }
 }

@@ -21,8 +21,8 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn ask_at(&self) -> Time {
         match self.control.asks_after(&self.view()) {
             Some(after) if self.state == State::Open => {
-                let patience = Time(after.0.saturating_mul(1 << self.asking.min(MAX_HALVINGS)));
-                self.pace.last.0.max(self.pace.asked).saturating_add(patience.min(self.rtt.rto()))
+                let patience = Time(after.0.saturating_mul(1 << self.pace.asking.min(MAX_HALVINGS)));
+                self.pace.last.0.max(self.pace.asked).saturating_add(patience.min(self.rtt.rto(&self.settings.tcp)))
             }
             _ => Time::MAX,
         }
@@ -33,7 +33,8 @@ impl<C: NetworkAssisted> Sender<C> {
         let mut p = self.numbered(0, self.una(), ctx);
         p.seq = p.seq.wrapping_sub(1);
         p.flags = Flags::ACK.with(self.ace());
-        (self.pace.asked, self.asking) = (ctx.now, self.asking.saturating_add(1));
+        let pace = &mut *self.pace;
+        (pace.asked, pace.asking) = (ctx.now, pace.asking.saturating_add(1));
         self.dispatch(p, ctx);
     }
 
@@ -41,9 +42,10 @@ impl<C: NetworkAssisted> Sender<C> {
     /// says what it is an answer to.
     #[inline]
     pub(super) fn on_probe_answer(&mut self, packet: &Packet, now: Time) {
-        if self.asking > 0 && self.ends.echoes(packet, self.pace.asked) {
-            self.asking = 0;
-            self.measured(now.saturating_sub(self.pace.asked));
+        if let Some(pace) = self.pace.get_mut().filter(|pace| pace.asking > 0 && self.ends.echoes(packet, pace.asked)) {
+            pace.asking = 0;
+            let asked = pace.asked;
+            self.measured(now.saturating_sub(asked));
         }
     }
 }

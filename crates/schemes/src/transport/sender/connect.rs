@@ -19,14 +19,13 @@ impl<C: NetworkAssisted> Sender<C> {
         if ctx.now >= self.extras.stop_at {
             return self.finish(ctx);
         }
-        let ask = ecn::ask(self.settings.ecn, self.repair.retries);
-        if self.repair.retries == 0 {
+        let ask = ecn::ask(self.settings.ecn, self.board.reports.repair.retries);
+        if self.board.reports.repair.retries == 0 {
             self.ends.begin(ctx);
         }
-        let syn = self.ends.syn(Flags::SYN.with(ask), ctx);
+        let syn = self.ends.syn(Flags::SYN.with(ask), self.settings.receive_window(), ctx);
         self.dispatch(syn, ctx);
-        self.sent_at = ctx.now;
-        self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+        self.rto_at = ctx.now.saturating_add(self.rtt.rto(&self.settings.tcp));
     }
 
     /// The SYN-ACK: the connection is open, and data ride on the third segment.
@@ -36,7 +35,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.state = State::Open;
         self.ends.agree(packet, ctx.now);
-        self.edge = self.ends.send_window(packet);
+        self.board.widen(self.ends.send_window(packet), 0);
         self.heed_mss(packet);
         self.agree_on_ecn(packet);
         self.first_round_trip(packet, ctx.now);
@@ -45,11 +44,11 @@ impl<C: NetworkAssisted> Sender<C> {
         let view = self.view();
         let waits = self.control.waits(&view, ctx);
         self.leaves_first_at(ctx.now.saturating_add(waits));
-        if self.repair.retries > 0 {
-            self.rtt.after_lost_syn(&self.settings.tcp);
+        if self.board.reports.repair.retries > 0 {
+            self.rtt.after_lost_syn();
             // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC
             // 6928, §2 lets that pass when only one was lost, as Linux does.
-            if self.repair.retries > 1 {
+            if self.board.reports.repair.retries > 1 {
                 self.window.set(self.window.mss);
             }
         }
@@ -59,7 +58,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.tell_arrival(packet.ecn, ctx);
         }
         self.send(ctx);
-        if self.nxt == 0 && self.ecn.agreed != Agreed::Accurate {
+        if self.nxt() == 0 && self.ecn.agreed != Agreed::Accurate {
             self.acknowledge(ctx); // the peer's window is closed: the third segment goes without data
         }
     }
@@ -92,25 +91,28 @@ impl<C: NetworkAssisted> Sender<C> {
     fn agree_on_ecn(&mut self, packet: &Packet) {
         let agreed = ecn::on_syn_ack(self.settings.ecn, packet.flags);
         self.ecn.agreed = agreed;
-        self.ecn.heeded = agreed != Agreed::None;
         // RFC 9768, §3.2.2.3: our SYNs are not ECN-capable. Where they arrive otherwise, somebody
         // on the way mangles the field.
         let intact = [ecn::arrived_as(Ecn::NotEct), ecn::RESERVED].contains(&u64::from(ecn::number(packet.flags)));
         self.ecn.capable = agreed == Agreed::Classic || (agreed == Agreed::Accurate && intact);
         // §3.2.2.2: counted once, however often the SYN-ACK comes.
-        self.ecn.marked = agreed == Agreed::Accurate && packet.ecn == Ecn::Ce;
+        if agreed == Agreed::Accurate && packet.ecn == Ecn::Ce {
+            self.extras.marked = true;
+        }
     }
 
     /// RFC 9768, §3.2.2.1: a pure ACK says how the SYN-ACK arrived.
     fn tell_arrival(&mut self, field: Ecn, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(0, self.nxt, ctx);
+        let mut p = self.numbered(0, self.nxt(), ctx);
         p.flags = Flags::ACK.with(ecn::flags(ecn::arrived_as(field)));
         self.dispatch(p, ctx);
     }
 
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
-        if self.repair.retries == 0 || self.ends.echoes(packet, self.sent_at) {
-            self.measured(now.saturating_sub(self.sent_at));
+        // It would have been repeated a timeout after it was sent.
+        let sent_at = self.rto_at.saturating_sub(self.rtt.rto(&self.settings.tcp));
+        if self.board.reports.repair.retries == 0 || self.ends.echoes(packet, sent_at) {
+            self.measured(now.saturating_sub(sent_at));
         } else if let Some(rtt) = self.ends.since_echoed(packet, now)
             && (self.reads_timestamps() || self.extras.overtaken().is_some())
         {
@@ -122,7 +124,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Takes a round-trip sample.
     #[inline]
     pub(super) fn measured(&mut self, rtt: Time) {
-        self.rtt.sample(rtt, &self.settings.tcp);
+        self.rtt.sample(rtt);
         self.tally.rtt(rtt);
         self.probes.measured = true;
     }
@@ -130,14 +132,14 @@ impl<C: NetworkAssisted> Sender<C> {
     /// A packet with the number of the byte at `from`, and what is expected of the peer.
     #[inline]
     pub(super) fn numbered(&self, payload: u64, from: u64, ctx: &EndpointCtx<'_>) -> Packet {
-        let mut p = self.ends.packet(payload as u32, ctx);
+        let mut p = self.ends.packet(payload as u32, self.settings.receive_window(), ctx);
         (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next()));
         p
     }
 
     /// A pure ACK of what the peer has sent.
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(0, self.nxt, ctx);
+        let mut p = self.numbered(0, self.nxt(), ctx);
         p.flags = Flags::ACK.with(self.ace());
         self.dispatch(p, ctx);
     }
@@ -149,11 +151,11 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.completed(Half::Sending);
             self.control.on_close(ctx);
             self.board.shrink();
-            if let Some(rates) = &mut self.rates {
+            if let Some(rates) = self.pace.rates() {
                 rates.samples.shrink_to(0);
             }
             self.stop_probes();
-            if let Some(repair) = self.repair.get_mut() {
+            if let Some(repair) = self.board.reports.repair() {
                 repair.undo = None;
             }
             self.forget_stop();
@@ -174,7 +176,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// How long TIME-WAIT is.
     fn linger(&self) -> Time {
-        Time(self.rtt.rto().0.saturating_mul(2)).min(FIN_WAIT_2)
+        Time(self.rtt.rto(&self.settings.tcp).0.saturating_mul(2)).min(FIN_WAIT_2)
     }
 
     /// TIME-WAIT needs a fraction of a sender, unless the controller has a say in it.
@@ -183,8 +185,9 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.leave(|| {
                 Box::new(TimeWait {
                     ends: self.ends,
+                    window: self.settings.receive_window(),
                     fin: 0,
-                    nxt: self.nxt,
+                    nxt: self.nxt(),
                     flags: Flags::ACK.with(self.ace()),
                     until: self.rto_at,
                     linger: self.linger(),
@@ -197,8 +200,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The flow's time is over: what was sent is still delivered, then comes the FIN.
     pub(super) fn stop(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.forget_stop();
-        if self.nxt < self.end {
-            self.end = self.nxt;
+        if self.nxt() < self.end {
+            self.end = self.nxt();
             self.send(ctx);
         }
     }
@@ -207,14 +210,19 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn on_deadline(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.rto_at = Time::MAX;
         match self.state {
-            State::SynSent if self.settings.tcp.gives_up_opening(self.repair.retries, self.rtt.rto()) => {
+            State::SynSent
+                if self
+                    .settings
+                    .tcp
+                    .gives_up_opening(self.board.reports.repair.retries, self.rtt.rto(&self.settings.tcp)) =>
+            {
                 ctx.ended(Ended::TimedOut);
                 self.finish(ctx);
             }
             State::SynSent => {
-                self.repair.retries += 1;
-                self.repair.timeouts += 1;
-                self.rtt.back_off(&self.settings.tcp);
+                self.board.reports.repair.retries += 1;
+                self.board.reports.repair.timeouts += 1;
+                self.rtt.back_off();
                 self.connect(ctx);
             }
             State::Open => self.on_rto(ctx),

@@ -34,14 +34,14 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// What both ends have agreed on about ECN, and whether the SYN-ACK was marked.
     pub(in crate::transport) fn agreed(&self) -> (Agreed, bool) {
-        (self.ecn.agreed, self.ecn.marked)
+        (self.ecn.agreed, self.extras.marked)
     }
 
     /// The number of a segment without data, and SND.UNA, on the wire. That is SND.NXT, unless a
     /// window's probe stands beyond the window: then the peer would not take it (Linux'
     /// `tcp_acceptable_seq`).
     pub(in crate::transport) fn numbers(&self) -> (u32, u32) {
-        let within = self.nxt.min(self.edge.max(self.una()));
+        let within = self.nxt().min(self.edge().max(self.una()));
         (self.ends.own.wire(within), self.ends.own.wire(self.una()))
     }
 
@@ -52,7 +52,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Whether the FIN has been sent.
     pub(in crate::transport) fn has_closed(&self) -> bool {
-        self.nxt > self.end
+        self.nxt() > self.end
     }
 
     /// Whether it has been acknowledged, and with it all that there was.
@@ -69,19 +69,19 @@ impl<C: NetworkAssisted> Sender<C> {
     /// and a reset would tell it that its data are lost: so it has time for [`REPEATS`] of them, each
     /// after twice the time.
     pub(in crate::transport) fn time_wait(&self) -> Time {
-        Time(self.rtt.rto().0.saturating_mul(1 << REPEATS)).min(LONGEST)
+        Time(self.rtt.rto(&self.settings.tcp).0.saturating_mul(1 << REPEATS)).min(LONGEST)
     }
 
     /// Where its numbers end, which is all of it that TIME-WAIT needs.
     pub(in crate::transport) fn end_of_numbers(&self) -> u64 {
-        self.nxt
+        self.nxt()
     }
 
     /// The other half has opened the connection: data may be sent.
     pub(in crate::transport) fn join(&mut self, opened: &Opened<'_>) {
         self.state = State::Open;
         self.ends = *opened.ends;
-        self.edge = self.ends.send_window(opened.by);
+        self.board.widen(self.ends.send_window(opened.by), 0);
         if opened.rtt.srtt() > Time::ZERO {
             self.rtt = opened.rtt;
             self.tally.rtt(opened.rtt.srtt());
@@ -111,7 +111,10 @@ impl<C: NetworkAssisted> Sender<C> {
         let said = ecn::number(opened.by.flags);
         let cleared = opened.agreed == Agreed::Accurate && said == 0;
         let agreed = opened.agreed != Agreed::None && !cleared;
-        (self.ecn.agreed, self.ecn.capable, self.ecn.heeded) = (opened.agreed, agreed, agreed);
+        (self.ecn.agreed, self.ecn.capable) = (opened.agreed, agreed);
+        if cleared {
+            self.extras.unheeded = true;
+        }
         if opened.agreed == Agreed::Accurate && u64::from(said) == ecn::FIRST + 1 {
             self.extras.marks = Marks::after_a_marked_syn_ack();
         }
@@ -144,7 +147,7 @@ mod tests {
             let mut by = Packet::new(FLOW, HOSTS[0], HOSTS[1], 52);
             by.flags = midpath_core::packet::Flags::ACK.with(ecn::flags(said));
             let ends = &Ends::new(FLOW, HOSTS[1], HOSTS[0], Interfaces::ANY, 1500, &params);
-            sender.join(&Opened { ends, agreed, rtt: RttEstimator::new(&params), by: &by, now: Time::ZERO });
+            sender.join(&Opened { ends, agreed, rtt: RttEstimator::NEW, by: &by, now: Time::ZERO });
             assert_eq!((sender.agreed().0, sender.ecn.capable, sender.marks()), (agreed, capable, marks), "{said:03b}");
         }
     }

@@ -49,7 +49,7 @@ pub(super) struct Overtaken {
 }
 
 impl Overtaken {
-    pub fn new(tcp: &TcpParams) -> Overtaken {
+    pub fn new() -> Overtaken {
         Overtaken {
             frontier: 0,
             newest: Place::default(),
@@ -57,7 +57,7 @@ impl Overtaken {
             suspects: Fifo::default(),
             reordering: Time::ZERO,
             last_ack: Time::ZERO,
-            gaps: RttEstimator::new(tcp),
+            gaps: RttEstimator::NEW,
             probe_at: Time::MAX,
         }
     }
@@ -128,9 +128,9 @@ impl Overtaken {
     }
 
     /// Something has arrived, and nothing was repeated by a timeout meanwhile.
-    fn hear(&mut self, now: Time, tcp: &TcpParams) {
+    fn hear(&mut self, now: Time) {
         if self.last_ack > Time::ZERO {
-            self.gaps.sample_from(now.saturating_sub(self.last_ack), Time::ZERO, tcp);
+            self.gaps.sample(now.saturating_sub(self.last_ack));
         }
         self.last_ack = now;
     }
@@ -144,27 +144,27 @@ impl Overtaken {
     }
 
     /// Something has arrived, and more is on its way: when to ask if that does not come.
-    fn expect(&mut self, base: Time, board: &Scoreboard) {
-        self.probe_at = self.last_ack.saturating_add(self.silence(base)).saturating_add(self.later(board));
+    fn expect(&mut self, base: Time, board: &Scoreboard, tcp: &TcpParams) {
+        self.probe_at = self.last_ack.saturating_add(self.silence(base, tcp)).saturating_add(self.later(board));
     }
 
     /// Something is sent while nothing is on its way: when to ask if that does not arrive. A round trip
     /// is known, of the handshake's at least; the least RTO may be thousands of it.
-    pub fn expect_first(&mut self, base: Time, now: Time) {
-        self.probe_at = if base.is_zero() { Time::MAX } else { now.saturating_add(self.silence(base)) };
+    pub fn expect_first(&mut self, base: Time, now: Time, tcp: &TcpParams) {
+        self.probe_at = if base.is_zero() { Time::MAX } else { now.saturating_add(self.silence(base, tcp)) };
     }
 
     /// How long nothing comes before the first segment asks: two round trips without queues, as RFC
     /// 8985 has it with smoothed ones, and what ACKs are apart, where that is known.
-    fn silence(&self, base: Time) -> Time {
-        let apart = if self.gaps.sampled() { self.gaps.rto() } else { Time::ZERO };
+    fn silence(&self, base: Time, tcp: &TcpParams) -> Time {
+        let apart = if self.gaps.sampled() { self.gaps.rto_from(Time::ZERO, tcp) } else { Time::ZERO };
         Time(base.0.saturating_mul(2)).saturating_add(apart)
     }
 
     /// How long nothing may arrive before it is a timeout, the `retries`th. What was overtaken is
     /// repeated a round trip later, and that takes another to be heard of.
     fn patience(&self, retries: u32, base: Time, board: &Scoreboard, tcp: &TcpParams) -> Option<Time> {
-        let once = self.gaps.rto().max(tcp.min_rto).max(Time(base.0.saturating_mul(2)));
+        let once = self.gaps.rto_from(Time::ZERO, tcp).max(tcp.min_rto).max(Time(base.0.saturating_mul(2)));
         let doubled = Time(once.0.saturating_mul(1 << retries.min(30))).min(tcp.max_rto);
         // What a timeout has repeated is the next to arrive, and was sent just now.
         let later = if retries == 0 { self.later(board) } else { Time::ZERO };
@@ -187,8 +187,8 @@ impl<C: NetworkAssisted> Sender<C> {
             }
         }
         let news = ack > before || !arrived.is_empty();
-        if news && self.repair.retries == 0 {
-            overtaken.hear(now, &self.settings.tcp);
+        if news && self.board.reports.repair.retries == 0 {
+            overtaken.hear(now);
         } else if news {
             overtaken.last_ack = now;
         }
@@ -199,7 +199,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn note_reordered(&mut self, at: Time, now: Time) {
         let base = self.tally.rtt_min;
         // What a timeout has repeated was not reordered but waited.
-        if at != self.repair.gave_up.0
+        if at != self.board.reports.repair.gave_up.0
             && let Some(overtaken) = self.extras.overtaken_mut()
         {
             overtaken.was_reordered(now.saturating_sub(at), base);
@@ -214,13 +214,13 @@ impl<C: NetworkAssisted> Sender<C> {
         let base = self.tally.rtt_min;
         overtaken.find_overtaken(&mut self.board, now);
         if now >= overtaken.probe_at {
-            self.repair.gave_up = (now, self.nxt);
+            self.board.reports.repair.gave_up = (now, self.board.nxt());
             self.rto_at = Time::MAX; // RFC 8985, §7.3: the timer starts anew with a probe
             overtaken.give_up(&mut self.board);
         } else if overtaken.last_ack == now {
-            overtaken.expect(base, &self.board);
+            overtaken.expect(base, &self.board, &self.settings.tcp);
         }
-        if self.board.una() == self.nxt {
+        if self.board.flight() == 0 {
             overtaken.probe_at = Time::MAX;
         }
         // Controllers hear of losses before anything is repeated: the window may be what the
@@ -246,21 +246,22 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn patience(&self) -> Time {
         let (base, tcp) = (self.tally.rtt_min, &self.settings.tcp);
-        let gaps = self.extras.overtaken().and_then(|o| o.patience(self.repair.retries, base, &self.board, tcp));
+        let gaps =
+            self.extras.overtaken().and_then(|o| o.patience(self.board.reports.repair.retries, base, &self.board, tcp));
         gaps.unwrap_or_else(|| self.longest_wait())
     }
 
     /// The RTO, or how far apart packets are where the pace is slower than that.
     #[inline]
     pub(super) fn longest_wait(&self) -> Time {
-        self.rtt.rto().max(self.control.longest_gap())
+        self.rtt.rto(&self.settings.tcp).max(self.control.longest_gap())
     }
 
     /// Nothing has arrived for longer than that: the first segment asks, and the controller says
     /// what may follow it.
     pub(super) fn ask(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.lower_threshold(ctx.now);
-        self.repair.gave_up = (ctx.now, self.nxt);
+        self.board.reports.repair.gave_up = (ctx.now, self.nxt());
         self.board.forget_if_reneged();
         if let Some(overtaken) = self.extras.overtaken_mut() {
             overtaken.give_up(&mut self.board);

@@ -21,26 +21,19 @@ pub(super) struct Probe {
     pub repeats: bool,
 }
 
-/// Whether probes are sent, and what says when: where losses are found by RACK.
-#[derive(Debug, Clone, Copy)]
+/// What says when probes are sent: where losses are found by RACK.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Probes {
-    pub on: bool,
     /// New data were sent, or old ones acknowledged, since that was looked at.
     moved: bool,
     /// A round trip was measured since the last one.
     pub measured: bool,
 }
 
-impl Probes {
-    pub fn new(on: bool) -> Probes {
-        Probes { on, moved: false, measured: false }
-    }
-}
-
 impl<C: NetworkAssisted> Sender<C> {
     /// Probes sent, and whether the answer to one is awaited.
     pub fn probes(&self) -> (u32, bool) {
-        (self.repair.probes, self.repair.probe.is_some())
+        (self.board.reports.repair.probes, self.board.reports.repair.probe.is_some())
     }
 
     /// New data leave, or old ones are acknowledged: the next probe waits from now on.
@@ -52,15 +45,16 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Losses are being repaired: no probe is due, and none is waited for.
     pub(super) fn stop_probes(&mut self) {
         self.probe_at = Time::MAX;
-        if let Some(repair) = self.repair.get_mut() {
+        if let Some(repair) = self.board.reports.repair() {
             repair.probe = None;
         }
     }
 
     /// §7.2: whether a probe may be scheduled, and sent. Where the network tells the rate, a packet beyond that is not
     /// the sender's to send. Ours.
+    #[inline]
     fn may_probe(&self) -> bool {
-        let waits = self.state == State::Open && self.una() < self.nxt && self.edge > self.una();
+        let waits = self.state == State::Open && self.una() < self.nxt() && self.edge() > self.una();
         waits
             && !self.settings.is_rate_based()
             && self.phase == Phase::Open
@@ -71,21 +65,23 @@ impl<C: NetworkAssisted> Sender<C> {
     /// §7.2, TLP_calc_PTO: called when the retransmission timer is running.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time) {
-        let Probes { on, moved, measured } = self.probes;
-        if !on || !moved {
+        let Probes { moved, measured } = self.probes;
+        if !moved {
             return;
         }
-        let due = measured && self.may_probe() && self.awaited_probe().is_none();
-        // It is paced as any packet is. Ours: RFC 8985 knows windows only.
-        let at = now.saturating_add(self.probe_timeout()).max(self.pace.at).min(self.rto_at);
         self.probes.moved = false;
-        self.probe_at = if due { at } else { Time::MAX };
+        self.probe_at = Time::MAX;
+        if measured && self.may_probe() && self.awaited_probe().is_none() {
+            // It is paced as any packet is. Ours: RFC 8985 knows windows only.
+            let paced = self.pace.get().map_or(Time::ZERO, |pace| pace.at);
+            self.probe_at = now.saturating_add(self.probe_timeout()).max(paced).min(self.rto_at);
+        }
     }
 
     /// The probe whose answer is awaited.
     #[inline]
     pub(super) fn awaited_probe(&self) -> Option<Probe> {
-        self.repair.get()?.probe
+        self.board.reports.get()?.repair.probe
     }
 
     #[inline]
@@ -107,13 +103,13 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let new = self.new_segment(self.pipe());
         let repeats = new.is_none();
-        let segment = new.unwrap_or_else(|| self.segment_in((self.board.last(), self.nxt)));
+        let segment = new.unwrap_or_else(|| self.segment_in((self.board.last(), self.nxt())));
         self.pace_from(ctx.now);
         self.emit(segment, ctx);
         // "The sender MUST re-arm the RTO timer, not the PTO timer."
         self.rto_at = ctx.now.saturating_add(self.patience());
-        self.repair.probe = Some(Probe { end: self.nxt, repeats });
-        self.repair.probes += 1;
+        self.board.reports.repair.probe = Some(Probe { end: self.nxt(), repeats });
+        self.board.reports.repair.probes += 1;
         (self.probes.moved, self.probes.measured) = (false, false);
     }
 
@@ -125,7 +121,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let plain = news.acked == 0 && packet.sack_len == 0 && packet.payload == 0;
         let twice = plain || news.duplicated.is_some_and(|(_, to)| to == probe.end);
         if !probe.repeats || repaired || twice {
-            self.repair.probe = None;
+            self.board.reports.repair.probe = None;
         }
         if repaired && !twice && self.phase == Phase::Open {
             let congestion = self.congestion(news.now, news.flight);

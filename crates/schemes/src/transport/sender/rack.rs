@@ -126,7 +126,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// What RACK knows, if anything strange has happened.
     #[inline]
     fn rack(&self) -> Option<&Rack> {
-        self.repair.get()?.rack.as_deref()
+        self.board.reports.get()?.repair.rack.as_deref()
     }
 
     /// When the reordering timer expires.
@@ -140,11 +140,11 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.board.retrans() == 0 && self.extras.overtaken().is_none() {
             self.board.reports.repeats.clear();
         }
-        self.board.retransmitted(from, to, self.rates.as_mut().map(|rates| &mut rates.samples));
+        self.board.retransmitted(from, to, self.pace.rates().map(|rates| &mut rates.samples));
         if self.sack_on() || self.extras.overtaken().is_some() {
             self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
-        if let Some(undo) = &mut self.repair.undo {
+        if let Some(undo) = &mut self.board.reports.repair.undo {
             undo.repeated(from, to, now);
         }
     }
@@ -159,7 +159,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn reads_old_ack(&mut self, packet: &Packet) -> bool {
         let adapts = self.adapts();
         if adapts {
-            self.repair.rack.get_or_insert_default().acks_overtaken = true;
+            self.board.reports.repair.rack.get_or_insert_default().acks_overtaken = true;
         }
         adapts && packet.sack_len > 0
     }
@@ -167,7 +167,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Called when an ACK has come, with what it reports for the first time. SND.UNA was `una` before.
     pub(super) fn note_evidence(&mut self, una: u64, arrived: &[Arrived], now: Time) {
         let base = self.tally.rtt_min;
-        let repair = &mut *self.repair;
+        let repair = &mut self.board.reports.repair;
         let outstanding = if self.phase == Phase::Loss { repair.recover } else { 0 };
         let (rack, undo) = (repair.rack.get_or_insert_default(), &mut repair.undo);
         let (guess, highest) = (rack.guess, rack.highest.max(una));
@@ -202,13 +202,13 @@ impl<C: NetworkAssisted> Sender<C> {
     /// §6.2, step 5, for what was sent once: raises the scoreboard's edge over what was sent before something that has
     /// arrived, by a round trip and a reordering window. What is next in that order sets the timer.
     pub(super) fn find_lost_by_time(&mut self, now: Time) {
-        let Some(mut rack) = self.repair.rack.take() else { return };
+        let Some(mut rack) = self.board.reports.repair.rack.take() else { return };
         let window = self.reordering_window(&rack);
         rack.due = Time::MAX;
         if self.board.sacked() == 0 && self.phase == Phase::Open {
             // All that has arrived is acknowledged. What was sent before a repeat among that has an ACK to come, which
             // may be delayed.
-            self.repair.rack = Some(rack);
+            self.board.reports.repair.rack = Some(rack);
             return;
         }
         let mut edge = self.board.edge();
@@ -226,7 +226,7 @@ impl<C: NetworkAssisted> Sender<C> {
             }
         }
         self.board.set_edge(edge);
-        self.repair.rack = Some(rack);
+        self.board.reports.repair.rack = Some(rack);
     }
 
     /// The same for repeats. Whether any is lost.
@@ -234,7 +234,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.board.retrans() == 0 || self.settings.stores {
             return false;
         }
-        let Some(mut rack) = self.repair.rack.take() else { return false };
+        let Some(mut rack) = self.board.reports.repair.rack.take() else { return false };
         let (window, timer) = (self.reordering_window(&rack), self.adapts());
         let mut lost = 0;
         while let Some(repeat) = rack.overdue(&mut self.board, window, timer, now) {
@@ -243,13 +243,13 @@ impl<C: NetworkAssisted> Sender<C> {
                 self.note_lost(from, repeat.to, true, now);
             }
         }
-        self.repair.rack = Some(rack);
+        self.board.reports.repair.rack = Some(rack);
         lost > 0
     }
 
     /// §6.3: the reordering timer has expired, and what was waited for is lost. Whether anything is to be sent.
     pub(super) fn on_reordering_timer(&mut self, ctx: &mut EndpointCtx<'_>) -> bool {
-        if let Some(rack) = &mut self.repair.rack {
+        if let Some(rack) = &mut self.board.reports.repair.rack {
             rack.due = Time::MAX;
         }
         let (state, more) = (self.state, self.find_lost(ctx.now));

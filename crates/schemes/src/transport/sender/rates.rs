@@ -69,7 +69,7 @@ pub(super) struct News {
 }
 
 /// The connection's state C.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Rates {
     /// One for each segment that is outstanding, in the scoreboard's order.
     pub samples: Fifo<AtSending>,
@@ -177,12 +177,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// CheckIfApplicationLimited: called before anything changes that could have data sent.
     #[inline]
     pub(super) fn note_app_limited(&mut self) {
-        if !C::SAMPLES || self.nxt <= self.end && !self.needs_data() {
+        if !C::SAMPLES || self.nxt() <= self.end && !self.needs_data() {
             return;
         }
         let (pipe, cwnd) = (self.pipe(), self.window.cwnd);
         let unrepaired = self.flight() - self.board.sacked() > pipe;
-        if let Some(rates) = &mut self.rates
+        if let Some(rates) = self.pace.rates()
             && pipe < cwnd
             && !unrepaired
         {
@@ -197,7 +197,7 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let pipe = self.pipe();
-        let Some(rates) = &mut self.rates else { return };
+        let Some(rates) = self.pace.rates() else { return };
         let then = rates.sent(end - from, pipe, now);
         if !again {
             rates.samples.push(then);
@@ -214,7 +214,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The window is full.
     #[inline]
     pub(super) fn note_full(&mut self) {
-        if let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) {
+        if C::SAMPLES
+            && let Some(rates) = self.pace.rates()
+        {
             rates.full_after = rates.delivered + 1;
         }
     }
@@ -222,7 +224,10 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Called when an ACK has come, with what it reports for the first time.
     #[inline]
     pub(super) fn note_delivered(&mut self, arrived: &[Arrived], now: Time) -> News {
-        let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) else { return News::default() };
+        if !C::SAMPLES {
+            return News::default();
+        }
+        let Some(rates) = self.pace.rates() else { return News::default() };
         let mut news = rates.begin();
         arrived.iter().for_each(|arrived| rates.arrived(arrived, &mut news, now));
         news
@@ -234,7 +239,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if !C::SAMPLES || from >= to {
             return;
         }
-        let Some(rates) = &mut self.rates else { return };
+        let Some(rates) = self.pace.rates() else { return };
         let mut i = self.board.place(from);
         while let Some(lost) = rates.lose(&self.board, &mut i, to, again, now) {
             self.control.on_lost(&mut self.window, &lost);
@@ -248,7 +253,7 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let pipe = self.pipe();
-        let (Some(rates), ends) = (&mut self.rates, &self.ends) else { return };
+        let (Some(rates), ends) = (self.pace.rates(), &self.ends) else { return };
         if let Some(sample) = rates.generate(news, pipe, ack.now, |sent| ends.echoes(packet, sent)) {
             self.control.on_sample(&mut self.window, ack, &sample);
             self.pace_again(ack.now);

@@ -33,7 +33,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// FlightSize, and no more than the window and what limited transmit has sent beyond it: that does not count.
     fn within_window(&self) -> u64 {
-        self.flight().min(self.window.cwnd + self.repair.limited_transmit)
+        self.flight().min(self.window.cwnd + self.board.reports.repair.limited_transmit)
     }
 
     fn begin_recovery(&mut self, flight: u64, news: &News, ctx: &mut EndpointCtx<'_>) {
@@ -42,10 +42,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.note_lost(self.una(), self.una() + 1, !self.sack_on(), news.now);
         let congestion = self.congestion(news.now, flight);
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
-        self.repair.recover = self.nxt;
+        self.board.reports.repair.recover = self.nxt();
         self.phase = Phase::Recovery;
         self.stop_probes();
-        self.repair.partial = 0;
+        self.board.reports.repair.partial = 0;
         self.answered(false);
         self.board.begin();
         if !self.sack_on() {
@@ -57,7 +57,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.window.set(self.window.ssthresh);
         if self.prr_on() {
             // RFC 9937, §6, RecoverFS: not what was SACKed before this ACK.
-            self.repair.prr = Prr::begin(self.flight() - self.board.sacked() + news.delivered);
+            self.board.reports.repair.prr = Prr::begin(self.flight() - self.board.sacked() + news.delivered);
         }
         self.proportion(news, true);
         // What an earlier recovery has repeated last of all may be on its way.
@@ -76,18 +76,18 @@ impl<C: NetworkAssisted> Sender<C> {
         let (mss, pipe) = (self.window.mss, self.pipe());
         let safe = news.acked > 0 && !news.more_lost;
         let progress = Progress { delivered: news.delivered, pipe, ssthresh: self.window.ssthresh, mss, safe };
-        let allowed = self.repair.prr.allow(&progress);
+        let allowed = self.board.reports.repair.prr.allow(&progress);
         // "Force a fast retransmit upon entering recovery."
         self.window.set(pipe + if first { allowed.max(mss) } else { allowed });
     }
 
     /// Counts what recovery has sent.
     pub(super) fn sent_in_recovery(&mut self, bytes: u64) {
-        self.repair.prr.sent(bytes);
+        self.board.reports.repair.prr.sent(bytes);
     }
 
     pub(super) fn ack_in_recovery(&mut self, news: &mut News, ctx: &mut EndpointCtx<'_>) {
-        if self.una() >= self.repair.recover {
+        if self.una() >= self.board.reports.repair.recover {
             self.leave_recovery(news, ctx);
         } else if self.try_undo(news) {
             self.repair_what_is_lost(news, ctx);
@@ -112,10 +112,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.window.set((self.window.cwnd.saturating_sub(news.acked) + back).max(mss));
         // "For the first partial ACK that arrives during fast recovery, also reset the retransmit
         // timer."
-        if self.repair.partial == 0 {
+        if self.board.reports.repair.partial == 0 {
             self.rto_at = Time::MAX;
         }
-        self.repair.partial += 1;
+        self.board.reports.repair.partial += 1;
         self.note_lost(self.una(), self.una() + 1, true, news.now);
         self.retransmit_first(ctx);
     }
@@ -148,7 +148,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.forget_duplicates();
         self.rto_at = Time::MAX;
         self.probes_moved();
-        if let Some(rack) = &mut self.repair.rack {
+        if let Some(rack) = &mut self.board.reports.repair.rack {
             rack.recovered();
         }
         self.find_lost(now);
@@ -168,7 +168,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.grow(ack);
         }
         // RFC 6675, §5.1: no fast recovery until RecoveryPoint is acknowledged.
-        if self.una() >= self.repair.recover {
+        if self.una() >= self.board.reports.repair.recover {
             self.reopen(news.now);
             self.repair_what_is_lost(news, ctx);
         } else {
@@ -180,30 +180,30 @@ impl<C: NetworkAssisted> Sender<C> {
     /// was outstanding at the timeout has been overtaken and is lost, for a store keeps a flow's
     /// order (RFC 8985's reasoning; RFC 3522's test of who is acknowledged).
     fn note_overtaken(&mut self, news: &News) {
-        let (_, nxt) = self.repair.gave_up;
+        let (_, nxt) = self.board.reports.repair.gave_up;
         if self.settings.stores && news.repeat_arrived {
-            self.repair.recover = self.repair.recover.max(nxt);
+            self.board.reports.repair.recover = self.board.reports.repair.recover.max(nxt);
             self.find_lost(news.now);
             let pipe = self.pipe();
             self.control.on_overtaken(&mut self.window, pipe);
-            self.repair.gave_up.0 = Time::MAX; // once is enough
+            self.board.reports.repair.gave_up.0 = Time::MAX; // once is enough
         }
     }
 
     /// The retransmission timer expired: RFC 6298, (5.4) to (5.6).
     pub(super) fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.una() == self.nxt && self.needs_data() {
+        if self.una() == self.nxt() && self.needs_data() {
             return; // nothing is outstanding, and there is nothing to probe a closed window with
         }
-        if self.repair.retries >= self.settings.tcp.max_retries {
+        if self.board.reports.repair.retries >= self.settings.tcp.max_retries {
             return self.give_up(ctx);
         }
-        self.repair.retries += 1;
-        self.rtt.back_off(&self.settings.tcp);
-        if self.edge <= self.una() || self.una() == self.nxt {
+        self.board.reports.repair.retries += 1;
+        self.rtt.back_off();
+        if self.edge() <= self.una() || self.una() == self.nxt() {
             return self.probe_window(ctx);
         }
-        self.repair.timeouts += 1;
+        self.board.reports.repair.timeouts += 1;
         if self.extras.overtaken().is_some() {
             return self.ask(ctx);
         }
@@ -226,7 +226,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 5681, equation 4, after a timeout; held constant when the same data time out again.
     pub(super) fn lower_threshold(&mut self, now: Time) {
-        if self.repair.retries == 1 || C::OWN_WINDOW {
+        if self.board.reports.repair.retries == 1 || C::OWN_WINDOW {
             self.remember_window();
             let congestion = self.congestion(now, self.in_network());
             self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(self.least_threshold());
@@ -236,22 +236,22 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Gives all that is outstanding up for lost.
     fn collapse(&mut self, now: Time) {
         let mss = self.window.mss;
-        self.note_lost(self.una(), self.nxt, true, now);
+        self.note_lost(self.una(), self.nxt(), true, now);
         self.lower_threshold(now);
         // RFC 5681, §3.1: the loss window is one segment. Where the network stores, the controller
         // says.
         self.window.set(if self.settings.stores || C::OWN_WINDOW { self.window.ssthresh } else { mss });
         // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken
         // is lost.
-        self.repair.recover = match self.settings.stores {
-            true => self.nxt.min(self.board.highest().max(self.una() + mss)),
-            false => self.nxt,
+        self.board.reports.repair.recover = match self.settings.stores {
+            true => self.nxt().min(self.board.highest().max(self.una() + mss)),
+            false => self.nxt(),
         };
-        self.repair.gave_up = (now, self.nxt);
+        self.board.reports.repair.gave_up = (now, self.nxt());
         self.phase = Phase::Loss;
         self.stop_probes();
         self.forget_duplicates();
-        self.repair.limited_transmit = 0;
+        self.board.reports.repair.limited_transmit = 0;
         self.board.forget_if_reneged();
         self.board.forget_repeats();
         self.find_lost(now);

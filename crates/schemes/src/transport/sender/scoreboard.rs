@@ -1,6 +1,8 @@
 //! The sender's scoreboard: one record for each segment that is outstanding, with the tags that Linux's `tcp_skb_cb`
 //! has. RFC 6675, RFC 8985 and repair where the network stores differ in who tags a segment as lost, and when.
 //!
+//! Mostly nothing is tagged, and all segments but the last are of one length. Then a time is all that a record has.
+//!
 //! Round trips come from the records' times (RFC 6298, §3), not from timestamps, whose ticks are coarse. Sums of bytes
 //! by tag are kept up to date, so SetPipe of RFC 6675 is an expression. What is lost, and what is sent again, is in
 //! `lost.rs`.
@@ -11,6 +13,7 @@ use midpath_core::fifo::Fifo;
 use midpath_core::packet::{MAX_SACK, Packet, SackBlock, Sequence};
 use midpath_core::units::Time;
 
+use super::Repair;
 use super::rates::AtSending;
 use crate::transport::lazy_box::{Initial, LazyBox};
 
@@ -23,10 +26,12 @@ pub const RETRANS: u64 = 1 << 61;
 /// Sent more than once.
 const EVER_RETRANS: u64 = 1 << 60;
 const END: u64 = EVER_RETRANS - 1;
+/// With a length that all segments but the last have.
+const ODD: u32 = 1 << 31;
 /// How many records assertions look at each time.
 const FEW: usize = 64;
 
-/// A segment that is outstanding: two words, for there are as many as windows have room for.
+/// A segment that is outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
     /// One past its last number, below its tags.
@@ -50,13 +55,18 @@ impl Sent {
     }
     /// Lost, and not sent again since.
     pub const fn is_missing(self) -> bool {
-        self.has(LOST) && !self.has(RETRANS)
+        is_missing(self.word)
     }
     /// It has been sent more than once: who knows which one is acknowledged (Karn's algorithm, RFC
     /// 6298, §3)?
     pub const fn again(self) -> bool {
         self.has(EVER_RETRANS)
     }
+}
+
+/// Lost, and not sent again since.
+const fn is_missing(word: u64) -> bool {
+    word & (LOST | RETRANS) == LOST
 }
 
 /// A segment that an ACK reports for the first time, as it was before.
@@ -96,6 +106,20 @@ impl Sums {
         add(&mut self.retrans, sent.has(RETRANS));
         add(&mut self.missing, sent.is_missing());
     }
+
+    /// A segment of so many `bytes` has other tags: one or two of them.
+    #[inline]
+    fn count_change(&mut self, before: u64, after: u64, bytes: u64) {
+        let change = |sum: &mut u64, was: bool, is: bool| {
+            if was != is {
+                *sum = if is { *sum + bytes } else { *sum - bytes };
+            }
+        };
+        change(&mut self.sacked, before & SACKED != 0, after & SACKED != 0);
+        change(&mut self.lost, before & LOST != 0, after & LOST != 0);
+        change(&mut self.retrans, before & RETRANS != 0, after & RETRANS != 0);
+        change(&mut self.missing, is_missing(before), is_missing(after));
+    }
 }
 
 /// What was so when the outstanding segments were sent, one for each, where the controller asks for samples.
@@ -104,11 +128,18 @@ pub type Samples<'a> = Option<&'a mut Fifo<AtSending>>;
 /// The outstanding segments in order of their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Scoreboard {
-    sent: Fifo<Sent>,
-    /// Where the first segment begins.
-    begin: u64,
+    /// When each was last sent.
+    times: Fifo<Time>,
     /// SND.UNA: the first byte not yet acknowledged, which may lie within the first segment.
     una: u64,
+    /// SND.NXT is so many above that: a window has no more than 2^30.
+    flight: u32,
+    /// The first segment begins so many below.
+    before: u32,
+    /// SND.WND: how far beyond SND.UNA the receiver's window reaches, 2^30 at most.
+    room: u32,
+    /// How long all segments are; with [`ODD`] all but the last; 0: [`Reports::words`] says.
+    each: u32,
     /// What there is to say of them.
     pub(super) reports: LazyBox<Reports>,
 }
@@ -117,6 +148,10 @@ pub struct Scoreboard {
 #[derive(Debug, Clone)]
 pub(super) struct Reports {
     sums: Sums,
+    /// Where each segment ends, with its tags, if any has tags or a length of its own.
+    words: Option<Fifo<u64>>,
+    /// When this is acknowledged, whether there is a need for that.
+    look_at: u64,
     /// One past the highest byte that was ever reported by SACK.
     highest: u64,
     /// As [`Scoreboard::edge`] says, if it is above SND.UNA.
@@ -127,6 +162,8 @@ pub(super) struct Reports {
     pub rescued: bool,
     /// What was sent again, in the order of sending.
     pub repeats: VecDeque<Sending>,
+    /// What only repairs need.
+    pub repair: Repair,
     /// The blocks of the last ACK. Most come again with the next one, and say nothing then.
     said: [SackBlock; MAX_SACK],
 }
@@ -134,11 +171,14 @@ pub(super) struct Reports {
 impl Initial for Reports {
     const INITIAL: &'static Reports = &Reports {
         sums: Sums { sacked: 0, lost: 0, retrans: 0, missing: 0 },
+        words: None,
+        look_at: 0,
         highest: 0,
         edge: 0,
         first_missing: 0,
         rescued: false,
         repeats: VecDeque::new(),
+        repair: Repair::NONE,
         said: [SackBlock { from: 0, to: 0 }; MAX_SACK],
     };
 }
@@ -196,15 +236,34 @@ impl Scoreboard {
     }
     /// Segments outstanding.
     pub fn len(&self) -> usize {
-        self.sent.len()
+        self.times.len()
     }
     /// One past the highest byte reported; zero when nothing is.
     pub fn highest(&self) -> u64 {
         if self.reports.sums.sacked > 0 { self.reports.highest } else { 0 }
     }
     /// One past the last byte sent.
+    #[inline]
     pub fn nxt(&self) -> u64 {
-        self.sent.back().map_or(self.una, |last| last.end())
+        self.una + self.flight()
+    }
+    /// Bytes sent and not yet acknowledged.
+    #[inline]
+    pub fn flight(&self) -> u64 {
+        self.flight.into()
+    }
+    /// One past the last byte that the receiver's window admits.
+    #[inline]
+    pub fn edge_of_window(&self) -> u64 {
+        self.una + u64::from(self.room)
+    }
+    /// The receiver's window reaches to `edge`, or as far as it did before SND.UNA moved by `moved`. How far that is.
+    #[inline]
+    pub fn widen(&mut self, edge: u64, moved: u64) -> u64 {
+        let edge = edge.max(self.edge_of_window() - moved);
+        debug_assert!(edge >= self.una, "an acknowledgement beyond its window");
+        self.room = (edge - self.una) as u32;
+        edge
     }
     /// SND.UNA.
     #[inline]
@@ -216,20 +275,41 @@ impl Scoreboard {
     /// SACKed.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        (self.nxt() - self.una) - self.reports.sums.sacked - self.reports.sums.lost + self.reports.sums.retrans
+        self.flight() - self.reports.sums.sacked - self.reports.sums.lost + self.reports.sums.retrans
     }
 
     /// New data up to `end` have been sent.
     #[inline]
     pub fn sent(&mut self, end: u64, at: Time) {
-        debug_assert!(self.nxt() < end && end <= END);
-        self.sent.push(Sent { word: end, at });
+        debug_assert!(self.nxt() < end && end <= END && end - self.una <= u64::from(u32::MAX >> 1));
+        let long = (end - self.nxt()) as u32;
+        if long != self.each {
+            self.sent_apart(end, long);
+        }
+        self.flight += long;
+        self.times.push(at);
+    }
+
+    /// The same where not all segments are of one length.
+    #[cold]
+    fn sent_apart(&mut self, end: u64, long: u32) {
+        match self.len() {
+            0 => self.each = long,
+            // So that is how long they are.
+            1 if self.each & ODD != 0 => self.each = self.before + self.flight,
+            _ => {}
+        }
+        match self.each {
+            each if each == long => {}
+            each if each != 0 && each & ODD == 0 => self.each |= ODD,
+            _ => self.words_mut().push(end),
+        }
     }
 
     /// Gives back the room for segments that are outstanding no more: a connection that waits for
     /// its end is kept for long.
     pub fn shrink(&mut self) {
-        self.sent.shrink_to(0);
+        self.times.shrink_to(0);
         if let Some(reports) = self.reports.get_mut() {
             reports.repeats = VecDeque::new();
         }
@@ -238,41 +318,102 @@ impl Scoreboard {
     /// Where the segment that holds the byte at `at` stands; mostly it is the first.
     #[inline]
     pub fn place(&self, at: u64) -> usize {
-        match self.sent.front() {
-            Some(first) if at >= first.end() => self.place_beyond(first, at),
-            _ => 0,
+        let from = at.saturating_sub(self.first_byte()) as u32;
+        if at >= self.nxt() {
+            self.len()
+        } else if self.each == 0 {
+            self.words().map_or(0, |words| self.place_among(words, at, from))
+        } else if from < self.each & !ODD {
+            0
+        } else {
+            ((from / (self.each & !ODD)) as usize).min(self.len() - 1)
         }
     }
 
-    /// The same beyond the first. Most segments are as long as that, which tells where it stands.
-    fn place_beyond(&self, first: Sent, at: u64) -> usize {
-        let guess = ((at - self.begin) / (first.end() - self.begin)) as usize;
-        match (self.sent.get(guess - 1), self.sent.get(guess)) {
-            (Some(before), Some(here)) if before.end() <= at && at < here.end() => guess,
-            _ => self.sent.partition_point(|s| s.end() <= at),
+    /// The same where lengths differ. Most segments are as long as the first, which tells where it stands.
+    fn place_among(&self, words: &Fifo<u64>, at: u64, from: u32) -> usize {
+        let first = words.front().map_or(1, |word| (word & END) - self.first_byte()) as u32;
+        if from < first {
+            return 0;
+        }
+        let guess = (from / first) as usize;
+        match (words.get(guess - 1), words.get(guess)) {
+            (Some(before), Some(here)) if before & END <= at && at < here & END => guess,
+            _ => words.partition_point(|word| word & END <= at),
+        }
+    }
+
+    /// Where the first segment begins.
+    #[inline]
+    fn first_byte(&self) -> u64 {
+        self.una - u64::from(self.before)
+    }
+
+    /// Where each segment ends, with its tags, if that does not follow from how many are before it.
+    #[inline]
+    fn words(&self) -> Option<&Fifo<u64>> {
+        self.reports.get()?.words.as_ref()
+    }
+
+    /// The same, to be changed.
+    fn words_mut(&mut self) -> &mut Fifo<u64> {
+        if self.each != 0 {
+            let mut words = Fifo::default();
+            words.shrink_to(self.len() + 1);
+            (0..self.len()).for_each(|i| words.push(self.word(i)));
+            (self.reports.words, self.reports.look_at) = (Some(words), self.nxt());
+            self.each = 0;
+        }
+        self.reports.words.as_mut().expect("just made")
+    }
+
+    /// Forgets those of `whole` segments, and the others if they say nothing any more.
+    fn forget_words(&mut self, whole: usize) {
+        if self.each != 0 {
+            return;
+        }
+        let (begin, nxt) = (self.first_byte(), self.nxt());
+        let Some(reports) = self.reports.get_mut() else { return };
+        let Some(words) = &mut reports.words else { return };
+        words.skip(whole);
+        if self.una < reports.look_at {
+            return;
+        }
+        let each = words.front().map_or(1, |first| (first & END) - begin);
+        let (even, last) = (|i: usize| begin + (i as u64 + 1) * each, words.len().saturating_sub(1));
+        if words.iter().enumerate().all(|(i, word)| word == even(i) || i == last && word <= END) {
+            let odd = if words.is_empty() || nxt == even(last) { 0 } else { ODD };
+            (reports.words, self.each) = (None, each as u32 | odd);
+        } else {
+            reports.look_at = nxt;
+        }
+    }
+
+    /// Where the `i`th segment ends, with its tags.
+    #[inline]
+    fn word(&self, i: usize) -> u64 {
+        match self.each {
+            0 => self.words().and_then(|words| words.get(i)).expect("outstanding"),
+            _ if i + 1 == self.len() => self.nxt(),
+            each => self.first_byte() + (i as u64 + 1) * u64::from(each & !ODD),
         }
     }
 
     /// Where the `i`th segment begins.
     #[inline]
     pub fn begin_of(&self, i: usize) -> u64 {
-        i.checked_sub(1).map_or(self.begin, |before| self.at(before).end())
+        i.checked_sub(1).map_or(self.first_byte(), |before| self.word(before) & END)
     }
 
     #[inline]
     pub fn get(&self, i: usize) -> Option<Sent> {
-        self.sent.get(i)
+        self.times.get(i).map(|at| Sent { word: self.word(i), at })
     }
 
     /// The same where there is one.
     #[inline]
     pub(super) fn at(&self, i: usize) -> Sent {
         self.get(i).expect("outstanding")
-    }
-
-    #[inline]
-    fn at_mut(&mut self, i: usize) -> &mut Sent {
-        self.sent.get_mut(i).expect("outstanding")
     }
 
     /// The segment that holds the byte at `at`.
@@ -289,36 +430,38 @@ impl Scoreboard {
 
     /// Where the last segment begins, if nothing below SND.UNA is outstanding.
     pub fn last(&self) -> u64 {
-        self.sent.len().checked_sub(2).map_or(self.una, |before| self.at(before).end().max(self.una))
+        self.len().checked_sub(2).map_or(self.una, |before| self.at(before).end().max(self.una))
     }
 
     /// The segments that begin in `[from, to)`, or hold its first byte, by their places.
     pub fn within(&self, from: u64, to: u64) -> std::ops::Range<usize> {
         let first = self.place(from);
         // Mostly it is about one.
-        let last = |to: u64| match self.sent.get(first) {
+        let last = |to: u64| match self.get(first) {
             Some(sent) if to > sent.end() => self.place(to - 1),
             _ => first,
         };
-        first..if from < to { (last(to) + 1).min(self.sent.len()) } else { first }
+        first..if from < to { (last(to) + 1).min(self.len()) } else { first }
     }
 
     /// Replaces the tags in `clear` by those in `set`.
     pub fn tag(&mut self, i: usize, set: u64, clear: u64) {
-        let before = self.at(i);
-        let bytes = before.end() - self.begin_of(i).max(self.una);
-        let after = Sent { word: before.word & !clear | set, ..before };
-        *self.at_mut(i) = after;
-        let sums = &mut self.reports.sums;
-        sums.count(before, bytes.wrapping_neg());
-        sums.count(after, bytes);
+        let before = self.word(i);
+        let after = before & !clear | set;
+        if before == after {
+            return;
+        }
+        let bytes = (before & END) - self.begin_of(i).max(self.una);
+        *self.words_mut().get_mut(i).expect("outstanding") = after;
+        self.reports.sums.count_change(before, after, bytes);
     }
 
     /// A segment's end is put at `at`, which lies within one. Where the segment behind it stands then.
     fn split(&mut self, at: u64, samples: &mut Samples<'_>) -> usize {
         let i = self.place(at);
         let Some(sent) = self.get(i).filter(|_| at > self.una && self.begin_of(i) < at) else { return i };
-        self.sent.insert(i, Sent { word: sent.word & !END | at, ..sent });
+        self.words_mut().insert(i, sent.word & !END | at);
+        self.times.insert(i, sent.at);
         if let Some(samples) = samples
             && let Some(sample) = samples.get(i)
         {
@@ -330,8 +473,8 @@ impl Scoreboard {
     /// Numbers from `from` to before `to` have been sent again, whatever for.
     pub fn sent_again(&mut self, from: u64, to: u64, at: Time) {
         for i in self.within(from, to) {
-            let sent = self.at_mut(i);
-            *sent = Sent { word: sent.word | EVER_RETRANS, at };
+            *self.words_mut().get_mut(i).expect("outstanding") |= EVER_RETRANS;
+            *self.times.get_mut(i).expect("outstanding") = at;
         }
     }
 
@@ -340,7 +483,9 @@ impl Scoreboard {
         let known = self.reports.first_missing >= from;
         let none_before = known || self.next_missing().is_none_or(|i| self.begin_of(i) >= from);
         let first = self.split(from, &mut samples);
-        for i in first..self.split(to, &mut samples) {
+        let whole = self.get(first).is_some_and(|sent| sent.end() == to);
+        let last = if whole { first + 1 } else { self.split(to, &mut samples) };
+        for i in first..last {
             self.tag(i, if self.at(i).is_sacked() { 0 } else { RETRANS }, 0);
         }
         if none_before {
@@ -352,42 +497,64 @@ impl Scoreboard {
     #[inline]
     pub fn pass(&mut self, ack: u64) -> Option<Sent> {
         debug_assert!(self.reports.sums == Sums::default());
-        let first = self.sent.front().filter(|s| s.end() <= ack);
-        while let Some(sent) = self.sent.front().filter(|s| s.end() <= ack) {
-            self.begin = sent.end();
-            self.sent.skip(1);
+        if self.each.wrapping_sub(1) >= ODD - 1 {
+            return self.pass_one_by_one(ack);
         }
+        let (first, mut whole, mut rest) = (self.times.front(), 0, self.before + (ack - self.una) as u32);
+        let end = self.first_byte() + u64::from(self.each);
+        while rest >= self.each {
+            (whole, rest) = (whole + 1, rest - self.each);
+        }
+        self.forget(whole, ack, rest);
+        first.filter(|_| whole > 0).map(|at| Sent { word: end, at })
+    }
+
+    /// The same where they are not all of one length.
+    #[cold]
+    fn pass_one_by_one(&mut self, ack: u64) -> Option<Sent> {
+        let (first, mut whole, mut begin) = (self.get(0).filter(|s| s.end() <= ack), 0, self.first_byte());
+        while let Some(sent) = self.get(whole).filter(|s| s.end() <= ack) {
+            (whole, begin) = (whole + 1, sent.end());
+        }
+        self.forget(whole, ack, (ack - begin) as u32);
+        self.forget_words(whole);
+        first
+    }
+
+    /// SND.UNA moves to `ack`, which the first segment but `whole` begins so many `before`.
+    #[inline]
+    fn forget(&mut self, whole: usize, ack: u64, before: u32) {
+        self.times.skip(whole);
+        (self.flight, self.before) = (self.flight - (ack - self.una) as u32, before);
         self.una = ack;
         self.give_back();
-        first
     }
 
     /// The same. What had not been SACKed of it has `arrived`.
     pub fn acknowledged(&mut self, ack: u64, mut samples: Samples<'_>, arrived: &mut Vec<Arrived>) -> Option<Sent> {
-        debug_assert!(samples.as_ref().is_none_or(|samples| samples.len() == self.sent.len()), "one for each");
-        let first = self.sent.front().filter(|s| s.end() <= ack);
-        let mut reports = self.reports.get_mut();
-        while let Some(sent) = self.sent.front().filter(|s| s.end() <= ack) {
-            if let Some(reports) = &mut reports {
-                reports.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
+        debug_assert!(samples.as_ref().is_none_or(|samples| samples.len() == self.len()), "one for each");
+        let (first, mut whole, mut begin) = (self.get(0).filter(|s| s.end() <= ack), 0, self.first_byte());
+        while let Some(sent) = self.get(whole).filter(|s| s.end() <= ack) {
+            if let Some(reports) = self.reports.get_mut() {
+                reports.sums.count(sent, (sent.end() - begin.max(self.una)).wrapping_neg());
             }
             let then = samples.as_mut().and_then(|samples| samples.pop());
             if !sent.is_sacked() {
-                arrived.push(Arrived { begin: self.begin, sent, then });
+                arrived.push(Arrived { begin, sent, then });
             }
-            self.begin = sent.end();
-            self.sent.skip(1);
+            (whole, begin) = (whole + 1, sent.end());
         }
-        if let Some(reports) = reports {
-            if let Some(sent) = self.sent.front().filter(|_| self.begin < ack) {
-                reports.sums.count(sent, (ack - self.begin.max(self.una)).wrapping_neg());
+        let in_part = self.get(whole).filter(|_| begin < ack);
+        if let Some(reports) = self.reports.get_mut() {
+            if let Some(sent) = in_part {
+                reports.sums.count(sent, (ack - begin.max(self.una)).wrapping_neg());
             }
             if reports.sums.sacked == 0 {
                 reports.said = Default::default(); // numbers wrap: the same ones may be news one day
             }
         }
-        self.una = ack;
-        self.give_back();
+        self.forget(whole, ack, (ack - begin) as u32);
+        self.forget_words(whole);
         first
     }
 
@@ -395,8 +562,8 @@ impl Scoreboard {
     /// cache for good.
     #[inline]
     fn give_back(&mut self) {
-        if self.sent.capacity() > 8 * self.sent.len().max(4) {
-            self.sent.shrink_to(2 * self.sent.len());
+        if self.times.capacity() > 8 * self.len().max(4) {
+            self.times.shrink_to(2 * self.len());
         }
     }
 
@@ -444,8 +611,8 @@ impl Scoreboard {
     /// RFC 2018, §8, and RFC 6675, §5.1: after a timeout reports may be kept unless the receiver
     /// has reneged, which shows in SND.UNA lying in what it had reported.
     pub fn forget_if_reneged(&mut self) {
-        if self.sent.front().is_some_and(|first| first.is_sacked()) {
-            for i in 0..self.sent.len() {
+        if self.get(0).is_some_and(Sent::is_sacked) {
+            for i in 0..self.len() {
                 let lost =
                     if self.at(i).is_sacked() && self.begin_of(i).max(self.una) < self.edge() { LOST } else { 0 };
                 self.tag(i, lost, SACKED);
@@ -460,12 +627,14 @@ impl Scoreboard {
         let Sums { sacked, lost, retrans, missing } = self.reports.sums;
         let within = (self.una, self.nxt()) == (una, nxt) && self.edge() <= nxt;
         let once = sacked + lost <= nxt - una && sacked + retrans <= nxt - una && missing <= lost;
-        within && once && (self.sent.len() > FEW || self.reports.sums == self.sum_up())
+        let reach = |words: &Fifo<u64>| words.len() == self.len() && words.back().map(|word| word & END) == Some(nxt);
+        let words = if self.each == 0 { self.words().is_none_or(reach) } else { self.words().is_none() };
+        within && once && words && (self.len() > FEW || self.reports.sums == self.sum_up())
     }
 
     fn sum_up(&self) -> Sums {
         let (mut sums, mut begin) = (Sums::default(), self.una);
-        for sent in self.sent.iter() {
+        for sent in (0..self.len()).map(|i| self.at(i)) {
             assert!(begin < sent.end() && !(sent.is_sacked() && sent.has(LOST | RETRANS)));
             sums.count(sent, sent.end() - begin);
             begin = sent.end();
@@ -539,7 +708,7 @@ mod tests {
         let mut moved = even.clone();
         moved.acknowledged(350, None, &mut Vec::new());
         for board in [even, uneven, moved] {
-            let all: Vec<u64> = board.sent.iter().map(|sent| sent.end()).collect();
+            let all: Vec<u64> = (0..board.len()).map(|i| board.at(i).end()).collect();
             let place = |at| all.iter().position(|end| at < *end).unwrap_or(all.len());
             for from in board.una()..2100 {
                 assert_eq!(board.place(from), place(from), "{from}");

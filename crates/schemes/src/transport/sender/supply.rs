@@ -32,6 +32,8 @@ pub(super) struct Supply {
     applied: bool,
     /// Nothing is sent of it yet.
     held: bool,
+    /// When data were last sent.
+    pub sent_at: Time,
 }
 
 impl Supply {
@@ -70,7 +72,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub fn supplied(mut self, between: Interfaces, flow: &FlowSpec) -> Sender<C> {
         self.extras.supply = Some(Box::default());
         self.ends.between(between, flow);
-        self.ends.shares_window = true;
+        self.ends.share_window();
         self
     }
 
@@ -137,7 +139,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// The offset of a packet's first byte; of one that this end has sent.
     pub fn offset(&self, packet: &Packet) -> Option<u64> {
-        self.ends.own.offset(packet.seq, self.nxt)
+        self.ends.own.offset(packet.seq, self.nxt())
     }
 
     /// The window that a packet of the peer tells, of the data as a whole.
@@ -212,13 +214,13 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.state != State::Open || repairs || self.end != u64::MAX {
             return 0;
         }
-        let waits = self.extras.supply().map_or(0, |s| s.given - self.nxt);
-        self.budget().saturating_sub(self.pipe() + waits).min(self.edge.saturating_sub(self.nxt + waits))
+        let waits = self.extras.supply().map_or(0, |s| s.given - self.nxt());
+        self.budget().saturating_sub(self.pipe() + waits).min(self.edge().saturating_sub(self.nxt() + waits))
     }
 
     /// How often it has timed out since it heard anything new.
     pub fn silence(&self) -> u32 {
-        self.repair.retries
+        self.board.reports.repair.retries
     }
 
     /// Smoothed round-trip time; zero before the first sample.
@@ -240,8 +242,9 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// Whether all that was handed over has been sent, and the end has not been said; or all is held back.
+    #[inline]
     pub(super) fn needs_data(&self) -> bool {
-        self.extras.supply().is_some_and(|s| s.held || self.nxt >= s.given && s.given < self.end)
+        self.extras.supply().is_some_and(|s| s.held || self.nxt() >= s.given && s.given < self.end)
     }
 
     /// Whether the supplier could have more for this very moment.

@@ -11,6 +11,8 @@ use crate::transport::segment::Ends;
 #[derive(Debug)]
 pub(in crate::transport) struct TimeWait {
     pub ends: Ends,
+    /// The window that it told last.
+    pub window: u32,
     /// Where the peer's FIN is among its numbers.
     pub fin: u64,
     /// Where this end's numbers end.
@@ -26,7 +28,7 @@ pub(in crate::transport) struct TimeWait {
 impl TimeWait {
     /// All that the peer has sent is acknowledged, by a segment of this number.
     fn say(&self, seq: u32, ctx: &mut EndpointCtx<'_>) {
-        let mut ack = self.ends.packet(0, ctx);
+        let mut ack = self.ends.packet(0, self.window, ctx);
         (ack.seq, ack.ack, ack.flags) = (seq, self.ends.peer.wire(self.fin + 1), self.flags);
         ctx.send(ack);
     }

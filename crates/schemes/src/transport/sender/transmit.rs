@@ -8,6 +8,7 @@ use super::scoreboard::Sending;
 use super::{Phase, Sender};
 use crate::transport::PACING_CREDIT;
 use crate::transport::cc::{Codepoints, NetworkAssisted, Pause};
+use crate::transport::segment::coarse;
 
 /// A segment about to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// outstanding.
     #[inline]
     pub(super) fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if std::mem::take(&mut self.paused) && self.una() == self.nxt {
+        if std::mem::take(&mut self.paused) && self.una() == self.nxt() {
             self.end_pause(ctx.now);
         }
         let mut pipe = self.pipe();
@@ -55,7 +56,7 @@ impl<C: NetworkAssisted> Sender<C> {
                 self.pacing = true;
                 // An application that has written less than the window has room for is what limits the sender, however
                 // far apart packets leave.
-                let at_hand = self.handed_over().saturating_sub(self.nxt);
+                let at_hand = self.handed_over().saturating_sub(self.nxt());
                 break at_hand.saturating_add(pipe + self.window.mss) > budget;
             }
             self.emit(segment, ctx);
@@ -66,14 +67,15 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Nothing is in flight, for the application had nothing to send. If it has again, the controller is told.
     fn end_pause(&mut self, now: Time) {
-        if self.nxt == 0 || self.nxt >= self.end || self.needs_data() {
+        if self.nxt() == 0 || self.nxt() >= self.end || self.needs_data() {
             return;
         }
         let initial = u64::from(self.settings.initial_window) * self.window.mss;
-        let pause = Pause { now, idle: now.saturating_sub(self.sent_at), rto: self.rtt.rto(), initial };
+        let idle = self.extras.supply().map_or(now, |supply| now.saturating_sub(supply.sent_at));
+        let pause = Pause { now, idle, rto: self.rtt.rto(&self.settings.tcp), initial };
         self.control.on_restart(&mut self.window, &pause);
         if pause.idle > pause.rto {
-            self.validated_at = now;
+            self.validated_at = coarse(now);
         }
         self.pace_again(now);
     }
@@ -91,7 +93,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The most that may be in flight now.
     #[inline]
     pub(super) fn budget(&self) -> u64 {
-        if self.phase != Phase::Open || self.repair.dupacks == 0 {
+        let dupacks = self.dupacks();
+        if self.phase != Phase::Open || dupacks == 0 {
             return self.window.cwnd;
         }
         match (self.settings.tcp.limited_transmit, self.sack_on()) {
@@ -99,7 +102,7 @@ impl<C: NetworkAssisted> Sender<C> {
             // RFC 6675, §5, step 3: the pipe has shrunk by what was SACKed.
             (true, true) => self.window.cwnd,
             // RFC 3042, §2: one segment for each of the first two duplicates.
-            (true, false) => self.window.cwnd + u64::from(self.repair.dupacks.min(2)) * self.window.mss,
+            (true, false) => self.window.cwnd + u64::from(dupacks.min(2)) * self.window.mss,
         }
     }
 
@@ -108,7 +111,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn start_timer(&mut self, now: Time) {
         if self.rto_at == Time::MAX
-            && (self.una() < self.nxt || (self.nxt <= self.end && !self.pacing && !self.needs_data()))
+            && (self.una() < self.nxt() || (self.nxt() <= self.end && !self.pacing && !self.needs_data()))
         {
             self.rto_at = now.saturating_add(self.patience());
         }
@@ -153,7 +156,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (from, to) = self.board.rescue(self.most())?;
         let fin = u64::from(to > self.end);
         let start = from.max((to - fin).saturating_sub(self.window.mss));
-        self.repair.rack.get_or_insert_default().guesses(start, to);
+        self.board.reports.repair.rack.get_or_insert_default().guesses(start, to);
         Some(self.segment_in((start, to)))
     }
 
@@ -175,7 +178,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The next segment of data never sent, if there are any and the receiver has room.
     #[inline]
     pub(super) fn new_segment(&self, pipe: u64) -> Option<Segment> {
-        let from = self.nxt;
+        let from = self.nxt();
         if from > self.end || self.needs_data() {
             return None;
         }
@@ -183,10 +186,10 @@ impl<C: NetworkAssisted> Sender<C> {
         if let Some(supply) = self.extras.supply() {
             payload = payload.min(supply.limit(from).saturating_sub(from));
         }
-        if payload > 0 && from + payload > self.edge {
+        if payload > 0 && from + payload > self.edge() {
             // RFC 9293, §3.8.6.2.1: less than a full segment only when nothing is in flight that
             // would bring more room.
-            let room = self.edge.saturating_sub(from);
+            let room = self.edge().saturating_sub(from);
             if room == 0 || pipe > 0 {
                 return None;
             }
@@ -214,8 +217,10 @@ impl<C: NetworkAssisted> Sender<C> {
             }
         }
         self.note_sent(segment.from, segment.from + segment.len(), segment.again, ctx.now);
-        self.tally.sent += u64::from(segment.payload > 0);
-        self.sent_at = ctx.now;
+        self.tally.sent(segment.payload > 0);
+        if let Some(supply) = self.extras.supply_mut() {
+            supply.sent_at = ctx.now;
+        }
         if self.phase == Phase::Recovery {
             self.sent_in_recovery(segment.payload);
         }
@@ -232,21 +237,20 @@ impl<C: NetworkAssisted> Sender<C> {
 
     #[inline]
     fn count_new(&mut self, segment: Segment, now: Time) {
-        if self.una() == self.nxt
+        if self.una() == self.nxt()
             && let Some(overtaken) = self.extras.overtaken_mut()
         {
-            overtaken.expect_first(self.tally.rtt_min, now);
+            overtaken.expect_first(self.tally.rtt_min, now, &self.settings.tcp);
         }
-        self.nxt += segment.len();
-        self.board.sent(self.nxt, now);
+        self.board.sent(self.nxt() + segment.len(), now);
         self.probes_moved();
-        if self.repair.dupacks > 0 && self.phase == Phase::Open {
-            self.repair.limited_transmit += segment.payload;
+        if self.dupacks() > 0 && self.phase == Phase::Open {
+            self.board.reports.repair.limited_transmit += segment.payload;
         }
     }
 
     fn count_repeat(&mut self, segment: Segment, now: Time) {
-        self.repair.retransmitted += u64::from(segment.payload > 0);
+        self.board.reports.repair.retransmitted += u64::from(segment.payload > 0);
         let (from, to) = (segment.from, segment.from + segment.len());
         self.board.sent_again(from, to, now);
         if !segment.probe {
@@ -266,9 +270,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 9293, §3.8.6.1: one byte into a closed window, again and again, so that its opening is
     /// not missed.
     pub(super) fn probe_window(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let again = self.una() < self.nxt;
+        let again = self.una() < self.nxt();
         let payload = u64::from(self.una() < self.end);
-        let fin = payload == 0 || self.una() + payload == self.end && (!again || self.nxt > self.end);
+        let fin = payload == 0 || self.una() + payload == self.end && (!again || self.nxt() > self.end);
         self.pace_from(ctx.now);
         self.emit(Segment { from: self.una(), payload, fin, again, probe: true }, ctx);
         self.start_timer(ctx.now);

@@ -83,11 +83,11 @@ impl Undo {
 impl<C: NetworkAssisted> Sender<C> {
     /// The window is about to be reduced, for something is taken for lost.
     pub(super) fn remember_window(&mut self) {
-        match &mut self.repair.undo {
-            _ if !self.settings.rack_tlp() => {}
+        match &mut self.board.reports.repair.undo {
+            _ if !self.settings.rack_tlp => {}
             // A timeout within a recovery: something was lost in this round trip, whatever the timer means.
             Some(undo) if self.phase == Phase::Recovery => undo.frto = Frto::Off,
-            _ => self.repair.undo = Some(Box::new(Undo::before(&self.window))),
+            _ => self.board.reports.repair.undo = Some(Box::new(Undo::before(&self.window))),
         }
     }
 
@@ -97,9 +97,10 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let probed = self.awaited_probe().is_some_and(|probe| probe.end == to);
-        let repair = &mut *self.repair;
+        let (una, nxt) = (self.una(), self.nxt());
+        let repair = &mut self.board.reports.repair;
         if let Some(rack) = repair.rack.as_mut().filter(|_| !probed) {
-            rack.on_dsack(self.board.una(), self.nxt);
+            rack.on_dsack(una, nxt);
         }
         if let Some(undo) = &mut repair.undo {
             undo.duplicated(from, to);
@@ -114,10 +115,10 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Called on an ACK while losses are repaired, and after that. Whether nothing is repaired any more.
     pub(super) fn try_undo(&mut self, news: &News) -> bool {
-        let Some(undo) = &self.repair.undo else { return false };
+        let Some(undo) = &self.board.reports.repair.undo else { return false };
         let twice = news.duplicated.is_some() && undo.all_duplicated();
         let original = self.is_of_original(news, undo);
-        let done = self.una() >= self.repair.recover;
+        let done = self.una() >= self.board.reports.repair.recover;
         let spurious = match self.phase {
             Phase::Open => twice,
             // While repeats are on their way one of them may still be the one that was needed.
@@ -131,13 +132,13 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn undo(&mut self, now: Time) {
-        let Some(undo) = self.repair.undo.take() else { return };
+        let Some(undo) = self.board.reports.repair.undo.take() else { return };
         self.window.set(self.window.cwnd.max(undo.cwnd));
         self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
         self.ecn.tell = false;
         self.control.on_undo(&mut self.window);
         // A timeout says that packets are slow, not that they overtake each other.
-        if let Some(rack) = self.repair.rack.as_mut().filter(|_| self.phase != Phase::Loss) {
+        if let Some(rack) = self.board.reports.repair.rack.as_mut().filter(|_| self.phase != Phase::Loss) {
             rack.see_reordering();
         }
         if self.phase != Phase::Open {
@@ -151,12 +152,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 5682, §3.1, steps 2 and 3, without timestamps: what an ACK after a timeout means. Called where it has not
     /// shown yet that the timeout was spurious.
     pub(super) fn continue_frto(&mut self, news: &News) {
-        let (stamped, more) = (self.ends.timestamps, self.new_segment(0).is_some());
-        let repair = &mut *self.repair;
+        let (stamped, more, nxt) = (self.ends.timestamps(), self.new_segment(0).is_some(), self.nxt());
+        let repair = &mut self.board.reports.repair;
         let Some(undo) = repair.undo.as_mut().filter(|_| !stamped) else { return };
         undo.frto = match undo.frto {
             Frto::Asked if news.acked > 0 && more => {
-                repair.recover = self.nxt;
+                repair.recover = nxt;
                 Frto::Trying
             }
             _ => Frto::Off,
@@ -166,6 +167,6 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Whether new data leave in place of repeats.
     #[inline]
     pub(super) fn tries_new_data(&self) -> bool {
-        self.repair.undo.as_ref().is_some_and(|undo| undo.frto == Frto::Trying)
+        self.board.reports.repair.undo.as_ref().is_some_and(|undo| undo.frto == Frto::Trying)
     }
 }
