@@ -168,6 +168,9 @@ impl Rate {
         if self.0 == 0 {
             return Time::MAX;
         }
+        if let Some(work) = bytes.0.checked_mul(8 * PS_PER_S) {
+            return Time(work.div_ceil(self.0));
+        }
         let ps = (u128::from(bytes.0) * 8 * u128::from(PS_PER_S)).div_ceil(u128::from(self.0));
         Time(u64::try_from(ps).unwrap_or(u64::MAX))
     }
@@ -180,6 +183,9 @@ impl Rate {
     pub fn from_bytes_in(bytes: Bytes, time: Time) -> Rate {
         if time.0 == 0 {
             return Rate::ZERO;
+        }
+        if let Some(work) = bytes.0.checked_mul(8 * PS_PER_S) {
+            return Rate(work / time.0);
         }
         let r = u128::from(bytes.0) * 8 * u128::from(PS_PER_S) / u128::from(time.0);
         Rate(u64::try_from(r).unwrap_or(u64::MAX))

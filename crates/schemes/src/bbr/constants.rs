@@ -33,7 +33,7 @@ pub const PROBE_RTT_DURATION: Time = Time::from_ms(200);
 /// BBR.ProbeRTTInterval.
 pub const PROBE_RTT_INTERVAL: Time = Time::from_secs(5);
 /// BBR.MaxBwFilterLen, in cycles of ProbeBW.
-pub const MAX_BW_FILTER_LEN: u64 = 2;
+pub const MAX_BW_FILTER_LEN: u32 = 2;
 /// Ours: `max_bw` expires where the path delivers less than this share of it. ProbeRTT leaves BBR.ProbeRTTCwndGain of
 /// a BDP by `max_bw` in flight: where that is more than the path's own BDP, ProbeRTT finds a queue, and takes it for
 /// the path's round trip.
@@ -45,21 +45,21 @@ pub const EXPIRY_RTT: u64 = 2;
 /// little.
 pub const EXPIRY_SEGMENTS: u64 = 8;
 /// BBR.ExtraAckedFilterLen, in round trips.
-pub const EXTRA_ACKED_FILTER_LEN: u64 = 10;
+pub const EXTRA_ACKED_FILTER_LEN: u32 = 10;
 /// "Exiting Acceleration Based on Bandwidth Plateau": a round that grows by less is on the plateau.
 pub const FULL_BW_GROWTH: f64 = 1.25;
 /// The same section: so many of them in a row, and the bandwidth is full.
-pub const FULL_BW_ROUNDS: u32 = 3;
+pub const FULL_BW_ROUNDS: u8 = 3;
 /// "Exiting Startup Based on Packet Loss": BBRStartupFullLossCnt.
 pub const STARTUP_FULL_LOSS_CNT: u32 = 6;
 /// "Drain": round trips after which it ends in any case.
-pub const DRAIN_ROUNDS: u64 = 3;
+pub const DRAIN_ROUNDS: u32 = 3;
 /// PickProbeWait: the least wait; up to a second is added.
 pub const PROBE_WAIT: Time = Time::from_secs(2);
 /// IsRenoCoexistenceProbeTime: the most round trips between two probes.
-pub const RENO_ROUNDS: u64 = 63;
+pub const RENO_ROUNDS: u32 = 63;
 /// RaiseInflightLongtermSlope: how often the growth doubles at most.
-pub const MOST_DOUBLINGS: u32 = 30;
+pub const MOST_DOUBLINGS: u8 = 30;
 /// SetSendQuantum: what is sent in this time leaves together, up to this much.
 pub const QUANTUM_TIME: Time = Time::from_ms(1);
 /// SetSendQuantum.

@@ -1,17 +1,51 @@
 //! The controller's callbacks, in the order of "Algorithm Organization".
 
-use midpath_core::rng::{self, Purpose, Stream};
+use midpath_core::rng;
 use midpath_core::units::{Rate, Time};
 
-use super::expiry::Expiry;
-use super::filter::MaxFilter;
-use super::losses::Undo;
-use super::phases::Phase;
-use super::probing::AckPhase;
+use super::filter::{CycleFilter, MaxFilter};
+use super::losses::Bounds;
+use super::phases::{Phase, ProbeRtt};
+use super::probing::{AckPhase, Waits};
 use crate::transport::cc::{
     Ack, Congestion, CongestionController, Lost, NetworkAssisted, Opening, Pause, Sample, Window,
 };
 use crate::transport::lazy_box::LazyBox;
+
+/// Bytes as a float, which are fewer than 2^63: five instructions less.
+#[inline]
+pub(super) fn bytes(bytes: u64) -> f64 {
+    bytes as i64 as f64
+}
+
+/// The larger of two, of which both are numbers: one instruction, where [`f64::max`] has five.
+#[inline]
+pub(super) fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The same of the smaller.
+#[inline]
+pub(super) fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// What C.delivered was at some time: its lower half. Those that are compared are less than 2^31 apart, for no window is
+/// larger than 2^30: so much is delivered while a packet is outstanding.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Total(u32);
+
+impl Total {
+    pub const fn of(total: u64) -> Total {
+        Total(total as u32)
+    }
+
+    /// Whether this much had been delivered when a packet was sent, by its P.delivered.
+    #[inline]
+    pub const fn is_reached(self, prior: u64) -> bool {
+        (prior as u32).wrapping_sub(self.0) as i32 >= 0
+    }
+}
 
 /// RS, and what of the connection's state C an ACK finds. Bytes are of payload, rates in bytes per
 /// second.
@@ -21,7 +55,7 @@ pub(super) struct Round {
     /// RS.rtt, RS.delivery_rate (0: unknown), RS.delivered, RS.newly_acked.
     pub rtt: Option<Time>,
     pub rate: f64,
-    pub delivered: f64,
+    pub delivered: u32,
     pub newly_acked: f64,
     /// RS.prior_delivered and C.delivered.
     pub prior: u64,
@@ -35,174 +69,161 @@ pub(super) struct Round {
     pub window_limited: bool,
 }
 
-/// BBR. Fields have the draft's names; infinity is the draft's, too.
+/// BBR. Fields have the draft's names; infinity is the draft's, too. What a phase alone needs, or what no loss has
+/// touched yet, is in boxes.
 #[derive(Debug, Clone)]
 pub struct Bbr {
     // Of the connection.
-    pub(super) mss: u64,
-    pub(super) initial_cwnd: f64,
+    mss: u16,
+    /// Bytes of headers on a packet.
+    overhead: u16,
+    /// C.InitialCwnd, in segments.
+    initial_cwnd: u32,
     pub(super) sack: bool,
-    /// Bytes on the wire per byte of payload.
-    wire: f64,
     pub(super) sends_quanta: bool,
-    pub(super) rng: Option<Stream>,
     pub(super) in_recovery: bool,
     /// C.min_rtt and C.delivered.
     shortest: Time,
-    pub(super) delivered: u64,
+    pub(super) delivered: Total,
     // The state machine.
     pub(super) phase: Phase,
-    pub(super) round_count: u64,
     pub(super) round_start: bool,
-    pub(super) next_round_delivered: u64,
     pub(super) idle_restart: bool,
-    pub(super) drain_start_round: u64,
     pub(super) full_bw_reached: bool,
     pub(super) full_bw_now: bool,
+    pub(super) full_bw_count: u8,
+    pub(super) round_count: u32,
+    pub(super) next_round_delivered: Total,
     pub(super) full_bw: f64,
-    pub(super) full_bw_count: u32,
     // The model.
-    pub(super) max_bw: f64,
-    pub(super) max_bw_filter: MaxFilter,
-    /// Not the draft's: see `expiry.rs`.
-    pub(super) expiry: Option<Box<Expiry>>,
-    pub(super) cycle_count: u64,
+    pub(super) max_bw_filter: CycleFilter,
     pub(super) bw: f64,
-    pub(super) bw_shortterm: f64,
     pub(super) min_rtt: Time,
     pub(super) min_rtt_stamp: Time,
-    pub(super) inflight_longterm: f64,
-    pub(super) inflight_shortterm: f64,
-    pub(super) extra_acked: f64,
     pub(super) extra_acked_filter: MaxFilter,
     pub(super) extra_acked_interval_start: Time,
     pub(super) extra_acked_delivered: f64,
     // Losses.
     pub(super) bw_latest: f64,
-    pub(super) inflight_latest: f64,
+    pub(super) inflight_latest: u32,
     pub(super) is_loss_in_round: bool,
-    pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,
-    /// Runs of bytes lost in this round.
-    pub(super) holes_in_round: u32,
-    pub(super) undo: LazyBox<Undo>,
+    pub(super) loss_round_delivered: Total,
+    pub(super) bounds: LazyBox<Bounds>,
     // ProbeBW.
     pub(super) ack_phase: AckPhase,
     pub(super) is_bw_probe_sample: bool,
-    pub(super) bw_probe_up_acked: f64,
-    pub(super) probe_up_acked_per_inc: f64,
-    pub(super) bw_probe_up_rounds: u32,
-    pub(super) rounds_since_probe_up: u64,
-    pub(super) bw_probe_wait: Time,
-    pub(super) cycle_stamp: Time,
     pub(super) prev_probe_too_high: bool,
     pub(super) prev_probe_precautionary: bool,
+    pub(super) bw_probe_up_rounds: u8,
+    /// In Drain: since that began.
+    pub(super) rounds_since_probe_up: u32,
+    /// BBR.cycle_stamp and BBR.bw_probe_wait, added up.
+    pub(super) probe_at: Time,
+    pub(super) waits: Waits,
     // ProbeRTT.
     pub(super) probe_rtt_min_delay: Time,
     pub(super) probe_rtt_min_stamp: Time,
-    pub(super) probe_rtt_expired: bool,
-    pub(super) probe_rtt_done_stamp: Option<Time>,
-    pub(super) probe_rtt_round_done: bool,
-    /// MarkConnectionAppLimited: ProbeRTT held back the packets that were sent while C.delivered was
-    /// from the first number to the second.
-    pub(super) held_back: Option<(u64, u64)>,
+    pub(super) probe_rtt: Option<Box<ProbeRtt>>,
     // What it sends by.
     pub(super) prior_cwnd: u64,
     /// Bytes of payload per second.
     pub(super) pacing_rate: f64,
 }
 
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Bbr>() == 232);
+
 impl Bbr {
     /// OnInit, as far as it needs no connection.
-    pub(super) fn new(mss: u64, sends_quanta: bool) -> Bbr {
+    pub(super) fn new(mss: u32, sends_quanta: bool) -> Bbr {
         Bbr {
-            mss,
-            initial_cwnd: 0.0,
+            mss: mss as u16,
+            overhead: 0,
+            initial_cwnd: 0,
             sack: true,
-            wire: 1.0,
             sends_quanta,
-            rng: None,
             in_recovery: false,
             shortest: Time::MAX,
-            delivered: 0,
+            delivered: Total::default(),
             phase: Phase::Startup,
-            round_count: 0,
             round_start: false,
-            next_round_delivered: 0,
             idle_restart: false,
-            drain_start_round: 0,
             full_bw_reached: false,
             full_bw_now: false,
-            full_bw: 0.0,
             full_bw_count: 0,
-            max_bw: 0.0,
-            max_bw_filter: MaxFilter::default(),
-            expiry: None,
-            cycle_count: 0,
+            round_count: 0,
+            next_round_delivered: Total::default(),
+            full_bw: 0.0,
+            max_bw_filter: CycleFilter::default(),
             bw: 0.0,
-            bw_shortterm: f64::INFINITY,
             min_rtt: Time::MAX,
             min_rtt_stamp: Time::ZERO,
-            inflight_longterm: f64::INFINITY,
-            inflight_shortterm: f64::INFINITY,
-            extra_acked: 0.0,
             extra_acked_filter: MaxFilter::default(),
             extra_acked_interval_start: Time::ZERO,
             extra_acked_delivered: 0.0,
             bw_latest: 0.0,
-            inflight_latest: 0.0,
+            inflight_latest: 0,
             is_loss_in_round: false,
-            loss_round_delivered: 0,
             loss_round_start: false,
-            holes_in_round: 0,
-            undo: LazyBox::default(),
+            loss_round_delivered: Total::default(),
+            bounds: LazyBox::default(),
             ack_phase: AckPhase::Init,
             is_bw_probe_sample: false,
-            bw_probe_up_acked: 0.0,
-            probe_up_acked_per_inc: f64::INFINITY,
-            bw_probe_up_rounds: 0,
-            rounds_since_probe_up: 0,
-            bw_probe_wait: Time::ZERO,
-            cycle_stamp: Time::ZERO,
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
+            bw_probe_up_rounds: 0,
+            rounds_since_probe_up: 0,
+            probe_at: Time::ZERO,
+            waits: Waits::default(),
             probe_rtt_min_delay: Time::MAX,
             probe_rtt_min_stamp: Time::ZERO,
-            probe_rtt_expired: false,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
-            held_back: None,
+            probe_rtt: None,
             prior_cwnd: 0,
             pacing_rate: 0.0,
         }
     }
 
+    /// C.SMSS.
+    pub(super) fn mss(&self) -> u64 {
+        self.mss.into()
+    }
+
+    /// C.InitialCwnd, in bytes.
+    pub(super) fn initial_cwnd(&self) -> f64 {
+        (u64::from(self.initial_cwnd) * self.mss()) as f64
+    }
+
+    /// Bytes on the wire per byte of payload.
+    fn wire(&self) -> f64 {
+        f64::from(u32::from(self.mss) + u32::from(self.overhead)) / f64::from(self.mss)
+    }
+
     /// Whether ProbeRTT held back a packet with this P.delivered.
     fn is_held_back(&self, prior: u64) -> bool {
-        self.held_back.is_some_and(|(from, to)| (from..=to).contains(&prior))
+        let held_back = self.probe_rtt.as_ref().and_then(|probe| probe.held_back);
+        held_back.is_some_and(|(from, to)| (from..=to).contains(&prior))
     }
 
     fn round(&mut self, ack: &Ack, sample: &Sample) -> Round {
         if let Some(rtt) = sample.rtt {
             self.shortest = self.shortest.min(rtt);
         }
-        if self.held_back.is_some_and(|held| sample.prior > held.1) {
-            self.held_back = None;
-        }
-        self.delivered = sample.total;
+        self.forget_held_back(sample.prior);
+        self.delivered = Total::of(sample.total);
         let least = if self.shortest == Time::MAX { Time::ZERO } else { self.shortest };
         Round {
             now: ack.now,
             rtt: sample.rtt,
             rate: sample.rate(least).map_or(0.0, |r| r.as_f64() / 8.0),
-            delivered: sample.delivered() as f64,
-            newly_acked: ack.delivered as f64,
+            delivered: sample.delivered() as u32,
+            newly_acked: bytes(ack.delivered),
             prior: sample.prior,
             total: sample.total,
             app_limited: sample.app_limited || self.is_held_back(sample.prior),
-            in_flight: sample.in_flight as f64,
-            lost: sample.lost as f64,
-            pipe: sample.pipe as f64,
+            in_flight: bytes(sample.in_flight),
+            lost: bytes(sample.lost),
+            pipe: bytes(sample.pipe),
             window_limited: sample.window_limited,
         }
     }
@@ -222,8 +243,8 @@ impl Bbr {
         self.check_startup_done(rs);
         self.check_drain_done(rs);
         self.update_cycle(rs, window);
-        self.update_min_rtt(rs);
-        self.check_probe_rtt(rs, window);
+        let expired = self.update_min_rtt(rs);
+        self.check_probe_rtt(rs, expired, window);
         self.advance_latest_delivery_signals(rs);
         self.bound_bw_for_model();
     }
@@ -237,11 +258,12 @@ impl CongestionController for Bbr {
 
     /// OnInit.
     fn on_open(&mut self, window: &mut Window, opening: &mut Opening<'_>) {
-        self.mss = window.mss;
-        self.initial_cwnd = window.cwnd as f64;
+        // A full segment is less than 64 KiB, and the first window is of whole ones.
+        (self.mss, self.overhead) = (window.mss as u16, opening.overhead as u16);
+        self.initial_cwnd = (window.cwnd / window.mss) as u32;
+        debug_assert_eq!(self.initial_cwnd(), window.cwnd as f64);
         self.sack = opening.sack;
-        self.wire = (window.mss + opening.overhead) as f64 / window.mss as f64;
-        self.rng = Some(rng::stream(rng::below(opening.rng, u64::MAX), Purpose::Endpoints, 0));
+        self.waits = Waits::new(rng::below(opening.rng, u64::MAX));
         if !opening.srtt.is_zero() {
             (self.min_rtt, self.shortest) = (opening.srtt, opening.srtt);
         }
@@ -311,11 +333,11 @@ impl CongestionController for Bbr {
 
     /// What paces counts headers, the model does not.
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        Some(Rate(((8.0 * self.pacing_rate * self.wire) as u64).max(1)))
+        Some(Rate(((8.0 * self.pacing_rate * self.wire()) as u64).max(1)))
     }
 
     fn send_quantum(&self) -> u64 {
-        (self.quantum() as f64 * self.wire) as u64
+        if self.sends_quanta { (self.quantum() as f64 * self.wire()) as u64 } else { 0 }
     }
 
     fn phase(&self, _window: &Window) -> &'static str {
@@ -328,7 +350,7 @@ impl CongestionController for Bbr {
             ("phase", f64::from(self.phase as u8)),
             ("bw_bps", 8.0 * self.bw),
             ("min_rtt_s", if self.min_rtt == Time::MAX { 0.0 } else { self.min_rtt.as_secs_f64() }),
-            ("inflight_longterm_bytes", known(self.inflight_longterm)),
+            ("inflight_longterm_bytes", known(self.inflight_longterm())),
         ]);
     }
 }

@@ -12,7 +12,7 @@ use midpath_core::units::Time;
 
 use super::constants as c;
 use super::controller::{Bbr, Round};
-use super::filter::MaxFilter;
+use super::filter::CycleFilter;
 
 /// What has arrived while packets waited.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,24 +42,25 @@ impl Expiry {
 impl Bbr {
     /// Whether a sample of a packet with this P.delivered is older than what `max_bw` has forgotten.
     pub(super) fn is_expired(&self, prior: u64) -> bool {
-        self.expiry.as_ref().is_some_and(|expiry| prior < expiry.forgotten_at)
+        self.bounds.get().and_then(|bounds| bounds.expiry.as_ref()).is_some_and(|expiry| prior < expiry.forgotten_at)
     }
 
     /// Forgets `max_bw` where the path has delivered less than half of it for long enough.
     pub(super) fn expire_max_bw(&mut self, rs: &Round) {
-        let Some(expiry) = &mut self.expiry else { return };
+        let (mss, max_bw) = (self.mss(), self.max_bw());
+        let Some(expiry) = self.bounds.get_mut().and_then(|bounds| bounds.expiry.as_mut()) else { return };
         let waited = rs.rtt.is_some_and(|rtt| rtt.0 / c::EXPIRY_RTT >= self.min_rtt.0);
         if rs.app_limited || !waited {
             (expiry.span, expiry.previous) = (None, None);
             return;
         }
-        let least = (self.min_rtt, c::EXPIRY_SEGMENTS * self.mss);
+        let least = (self.min_rtt, c::EXPIRY_SEGMENTS * mss);
         if let Some(rate) = expiry.take(rs.now, rs.total, least)
-            && rate < c::EXPIRY_SHARE * self.max_bw
+            && rate < c::EXPIRY_SHARE * max_bw
         {
             (expiry.previous, expiry.forgotten_at) = (None, rs.total);
-            self.max_bw_filter = MaxFilter::default();
-            self.max_bw = self.max_bw_filter.update(rate, self.cycle_count, c::MAX_BW_FILTER_LEN);
+            self.max_bw_filter = CycleFilter::default();
+            self.max_bw_filter.update(rate);
             // The bandwidth is found, and a probe for more is over.
             (self.full_bw_reached, self.full_bw_now) = (true, true);
         }

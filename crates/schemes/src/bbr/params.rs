@@ -41,8 +41,10 @@ pub struct BbrConfig {
 impl ControllerConfig for BbrConfig {
     type Controller = Bbr;
     fn build(&self, _tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Bbr {
-        let mut bbr = Bbr::new(mss.into(), self.quantum);
-        bbr.expiry = self.expire_max_bw.then(Box::default);
+        let mut bbr = Bbr::new(mss, self.quantum);
+        if self.expire_max_bw {
+            bbr.bounds.expiry = Some(Box::default());
+        }
         bbr
     }
     fn traits(&self) -> ControllerTraits {

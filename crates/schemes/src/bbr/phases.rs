@@ -3,7 +3,7 @@
 use midpath_core::units::Time;
 
 use super::constants as c;
-use super::controller::{Bbr, Round};
+use super::controller::{Bbr, Round, Total};
 use crate::describe::{State, Tone};
 use crate::transport::cc::Window;
 
@@ -77,6 +77,17 @@ impl Phase {
     }
 }
 
+/// What ProbeRTT alone needs, from when it begins until nothing is under way that it has held back.
+#[derive(Debug, Clone)]
+pub(super) struct ProbeRtt {
+    /// BBR.probe_rtt_done_stamp; [`Time::MAX`] while there is none.
+    done_stamp: Time,
+    round_done: bool,
+    /// MarkConnectionAppLimited: it held back the packets that were sent while C.delivered was from the first number to
+    /// the second.
+    pub held_back: Option<(u64, u64)>,
+}
+
 impl Bbr {
     /// Goes into a phase.
     pub(super) fn enter(&mut self, next: Phase) {
@@ -110,24 +121,24 @@ impl Bbr {
         if self.phase == Phase::Startup && self.full_bw_reached {
             // EnterDrain.
             self.enter(Phase::Drain);
-            self.drain_start_round = self.round_count;
+            self.rounds_since_probe_up = 0;
         }
     }
 
     /// CheckDrainDone.
     pub(super) fn check_drain_done(&mut self, rs: &Round) {
         if self.phase == Phase::Drain
-            && (rs.pipe <= self.inflight(self.bw, 1.0) || self.round_count > self.drain_start_round + c::DRAIN_ROUNDS)
+            && (rs.pipe <= self.inflight(self.bw, 1.0) || self.rounds_since_probe_up > c::DRAIN_ROUNDS)
         {
             self.start_down(rs);
         }
     }
 
-    /// UpdateMinRTT.
-    pub(super) fn update_min_rtt(&mut self, rs: &Round) {
-        self.probe_rtt_expired = rs.now > self.probe_rtt_min_stamp.saturating_add(c::PROBE_RTT_INTERVAL);
+    /// UpdateMinRTT: BBR.probe_rtt_expired.
+    pub(super) fn update_min_rtt(&mut self, rs: &Round) -> bool {
+        let probe_rtt_expired = rs.now > self.probe_rtt_min_stamp.saturating_add(c::PROBE_RTT_INTERVAL);
         if let Some(rtt) = rs.rtt
-            && (rtt < self.probe_rtt_min_delay || self.probe_rtt_expired)
+            && (rtt < self.probe_rtt_min_delay || probe_rtt_expired)
         {
             (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (rtt, rs.now);
         }
@@ -135,47 +146,63 @@ impl Bbr {
         if self.probe_rtt_min_delay < self.min_rtt || expired {
             (self.min_rtt, self.min_rtt_stamp) = (self.probe_rtt_min_delay, self.probe_rtt_min_stamp);
         }
+        probe_rtt_expired
     }
 
     /// CheckProbeRTT.
-    pub(super) fn check_probe_rtt(&mut self, rs: &Round, window: &mut Window) {
-        if self.phase != Phase::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
+    pub(super) fn check_probe_rtt(&mut self, rs: &Round, expired: bool, window: &mut Window) {
+        if self.phase != Phase::ProbeRtt && expired && !self.idle_restart {
             self.enter(Phase::ProbeRtt);
             self.save_cwnd(window);
-            self.probe_rtt_done_stamp = None;
+            let held_back = self.probe_rtt.take().and_then(|before| before.held_back);
+            self.probe_rtt = Some(Box::new(ProbeRtt { done_stamp: Time::MAX, round_done: false, held_back }));
             self.stop_probing();
-            self.start_round(rs.total);
+            self.start_round(Total::of(rs.total));
         }
         if self.phase == Phase::ProbeRtt {
             self.handle_probe_rtt(rs, window);
         }
-        if rs.delivered > 0.0 {
+        if rs.delivered > 0 {
             self.idle_restart = false;
         }
     }
 
     /// HandleProbeRTT.
     fn handle_probe_rtt(&mut self, rs: &Round, window: &mut Window) {
+        let least = self.probe_rtt_cwnd();
+        let Some(probe) = &mut self.probe_rtt else { return };
         // MarkConnectionAppLimited.
         let until = rs.total + rs.pipe as u64;
-        self.held_back = Some((self.held_back.map_or(rs.total, |held| held.0), until));
-        if self.probe_rtt_done_stamp.is_none() {
-            if rs.pipe <= self.probe_rtt_cwnd() {
-                self.probe_rtt_done_stamp = Some(rs.now.saturating_add(c::PROBE_RTT_DURATION));
-                self.probe_rtt_round_done = false;
-                self.start_round(rs.total);
+        probe.held_back = Some((probe.held_back.map_or(rs.total, |held| held.0), until));
+        if probe.done_stamp == Time::MAX {
+            if rs.pipe <= least {
+                probe.done_stamp = rs.now.saturating_add(c::PROBE_RTT_DURATION);
+                probe.round_done = false;
+                self.start_round(Total::of(rs.total));
             }
         } else {
-            self.probe_rtt_round_done |= self.round_start;
-            if self.probe_rtt_round_done {
-                self.check_probe_rtt_done(rs.now, rs.total, window);
+            probe.round_done |= self.round_start;
+            if probe.round_done {
+                self.check_probe_rtt_done(rs.now, Total::of(rs.total), window);
+            }
+        }
+    }
+
+    /// A packet with this P.delivered has arrived: what ProbeRTT held back may all have.
+    #[inline]
+    pub(super) fn forget_held_back(&mut self, prior: u64) {
+        let Some(probe) = &mut self.probe_rtt else { return };
+        if probe.held_back.is_some_and(|held| prior > held.1) {
+            probe.held_back = None;
+            if self.phase != Phase::ProbeRtt {
+                self.probe_rtt = None;
             }
         }
     }
 
     /// CheckProbeRTTDone.
-    pub(super) fn check_probe_rtt_done(&mut self, now: Time, total: u64, window: &mut Window) {
-        if self.probe_rtt_done_stamp.is_some_and(|done| now > done) {
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time, total: Total, window: &mut Window) {
+        if self.probe_rtt.as_ref().is_some_and(|probe| now > probe.done_stamp) {
             self.probe_rtt_min_stamp = now;
             self.restore_cwnd(window);
             self.exit_probe_rtt(now, total);
@@ -183,7 +210,7 @@ impl Bbr {
     }
 
     /// ExitProbeRTT.
-    fn exit_probe_rtt(&mut self, now: Time, total: u64) {
+    fn exit_probe_rtt(&mut self, now: Time, total: Total) {
         self.reset_short_term_model();
         if self.full_bw_reached {
             self.start_down_at(now, total);

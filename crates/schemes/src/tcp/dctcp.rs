@@ -63,7 +63,11 @@ pub struct DctcpConfig {
 impl ControllerConfig for DctcpConfig {
     type Controller = Dctcp;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Dctcp {
-        Dctcp { growth: Growth::new(tcp, mss, HyStartRule::Off), share: MarkedShare::new(self.g, self.initial_alpha) }
+        Dctcp {
+            growth: Growth::new(tcp, mss, HyStartRule::Off),
+            g: self.g,
+            share: MarkedShare::new(self.initial_alpha),
+        }
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits { ecn: EcnMode::Classic, echo: Echo::Exact, ..ControllerTraits::default() }
@@ -88,6 +92,7 @@ pub fn threshold(spec: &PortSpec, limit: Limit) -> u64 {
 #[derive(Debug, Clone)]
 pub struct Dctcp {
     growth: Growth,
+    g: f64,
     share: MarkedShare,
 }
 
@@ -109,7 +114,7 @@ impl CongestionController for Dctcp {
         self.share.count(ack);
         // RFC 8257, §3.3: once per window.
         if self.share.is_over(ack) {
-            self.share.learn();
+            self.share.learn(self.g);
             self.share.begin(ack);
         }
     }

@@ -6,24 +6,24 @@ use super::equations;
 use crate::params::require;
 use crate::transport::cc::Ack;
 
-/// The estimate, and what has been delivered since it was last brought up to date.
+/// The estimate, and what has been delivered since it was last brought up to date: in a round that is two windows at
+/// most, so less than 2^32 bytes. More may be said to be marked, and then all is.
 #[derive(Debug, Clone, Copy)]
 pub struct MarkedShare {
-    g: f64,
     /// DCTCP.Alpha.
     alpha: f64,
-    /// DCTCP.BytesAcked.
-    acked: u64,
-    /// DCTCP.BytesMarked.
-    marked: u64,
     /// DCTCP.WindowEnd: SND.NXT when the round began.
     round_end: u64,
+    /// DCTCP.BytesAcked.
+    acked: u32,
+    /// DCTCP.BytesMarked.
+    marked: u32,
 }
 
 impl MarkedShare {
-    /// Before the first round: `alpha` is guessed, a round counts with weight `g`.
-    pub fn new(g: f64, alpha: f64) -> MarkedShare {
-        MarkedShare { g, alpha, acked: 0, marked: 0, round_end: 0 }
+    /// Before the first round: `alpha` is guessed.
+    pub fn new(alpha: f64) -> MarkedShare {
+        MarkedShare { alpha, round_end: 0, acked: 0, marked: 0 }
     }
 
     /// Refuses parameters that are no weight and no share.
@@ -40,8 +40,8 @@ impl MarkedShare {
     /// Steps 1 to 3. What SACK reports counts when it is reported, once.
     #[inline]
     pub fn count(&mut self, ack: &Ack) {
-        self.acked += ack.delivered;
-        self.marked += ack.marked;
+        self.acked = added(self.acked, ack.delivered);
+        self.marked = added(self.marked, ack.marked);
     }
 
     /// Step 4: whether all that was under way when the round began is acknowledged.
@@ -50,15 +50,21 @@ impl MarkedShare {
         ack.una > self.round_end && self.acked > 0
     }
 
-    /// Steps 5 and 6: M = marked / acked counts into the estimate.
-    pub fn learn(&mut self) {
+    /// Steps 5 and 6: M = marked / acked counts into the estimate, with weight `g`.
+    pub fn learn(&mut self, g: f64) {
         debug_assert!(self.acked > 0, "a round in which nothing was delivered");
-        let m = (self.marked as f64 / self.acked as f64).min(1.0);
-        self.alpha = equations::dctcp_alpha(self.alpha, self.g, m).clamp(0.0, 1.0);
+        let m = (f64::from(self.marked) / f64::from(self.acked)).min(1.0);
+        self.alpha = equations::dctcp_alpha(self.alpha, g, m).clamp(0.0, 1.0);
     }
 
     /// Steps 7 and 8: another round begins.
     pub fn begin(&mut self, ack: &Ack) {
         (self.acked, self.marked, self.round_end) = (0, 0, ack.nxt);
     }
+}
+
+/// A sum, at most what fits.
+#[inline]
+pub(super) fn added(sum: u32, bytes: u64) -> u32 {
+    (u64::from(sum) + bytes).min(u32::MAX.into()) as u32
 }

@@ -229,11 +229,7 @@ impl Engine {
         let mut parts = self.parts.iter_mut().map(|part| std::mem::take(&mut part.common.fates));
         let mut all = parts.next().unwrap_or_default();
         for (flow, fate) in parts.flatten() {
-            let sum = all.entry(flow).or_default();
-            sum.dropped += fate.dropped;
-            sum.corrupted += fate.corrupted;
-            sum.datagrams += fate.datagrams;
-            sum.marked += fate.marked;
+            all.entry(flow).or_default().add(fate);
         }
         all
     }

@@ -12,6 +12,7 @@ use super::frames::Outcome;
 use super::part_state::{PartState, Staged};
 use super::reports::EndEvent;
 use super::rings::Entry;
+use super::tally::FlowFate;
 use super::trace::{At, Life, Trace, reason};
 use super::wire::{Hazards, Target, Wire};
 
@@ -283,8 +284,7 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         // A packet that reached its host after the flow was over there was not lost by the network.
         if why != Drop::Undeliverable {
             let fate = self.common.fates.entry(carried.0.flow).or_default();
-            fate.dropped += 1;
-            fate.datagrams += u64::from(carried.0.stamped().is_some());
+            fate.add(FlowFate { dropped: 1, datagrams: carried.0.stamped().is_some().into(), ..FlowFate::default() });
         }
     }
 
@@ -293,7 +293,7 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         if let Some(trace) = self.tracing.trace() {
             trace.packet(at, id, packet, "marked", f64::NAN);
         }
-        self.common.fates.entry(packet.flow).or_default().marked += 1;
+        self.common.fates.entry(packet.flow).or_default().add(FlowFate { marked: 1, ..FlowFate::default() });
     }
 
     #[inline(never)]

@@ -11,6 +11,7 @@ use super::arrival_heap::ArrivalHeap;
 use super::driver::{NodeDriver, Tracing};
 use super::next_arrivals::MANY;
 use super::rings::Entry;
+use super::tally::FlowFate;
 use super::wire::Wire;
 
 /// Up to this many ports the next arrival is found by a scan over all rings; above, by a heap of
@@ -195,8 +196,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
         }
         let packet = pool.take(pkt);
         let fate = self.common.fates.entry(packet.flow).or_default();
-        fate.corrupted += 1;
-        fate.datagrams += u64::from(packet.stamped().is_some());
+        fate.add(FlowFate { corrupted: 1, datagrams: packet.stamped().is_some().into(), ..FlowFate::default() });
     }
 
     fn wake(&mut self, node: &mut Node, pool: &mut Pool, at: Time) {

@@ -2,17 +2,37 @@
 
 use midpath_core::units::Time;
 
-/// What happened to one flow's packets in the network.
+/// What happened to one flow's packets in the network: of each, 2^32 - 1 at most are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowFate {
     /// Packets dropped, by queues, policies or faults.
-    pub dropped: u64,
+    pub dropped: u32,
     /// Packets corrupted on a wire.
-    pub corrupted: u64,
+    pub corrupted: u32,
     /// Of both, datagrams that say when they were sent: reports on them do not.
-    pub datagrams: u64,
+    pub datagrams: u32,
     /// Packets marked CE.
-    pub marked: u64,
+    pub marked: u32,
+}
+
+impl FlowFate {
+    /// This many more.
+    pub fn add(&mut self, more: FlowFate) {
+        let FlowFate { dropped, corrupted, datagrams, marked } = more;
+        for (sum, more) in [
+            (&mut self.dropped, dropped),
+            (&mut self.corrupted, corrupted),
+            (&mut self.datagrams, datagrams),
+            (&mut self.marked, marked),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// Packets that did not arrive.
+    pub fn lost(&self) -> u64 {
+        u64::from(self.dropped) + u64::from(self.corrupted)
+    }
 }
 
 /// What a part has counted.

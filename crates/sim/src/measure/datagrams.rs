@@ -81,7 +81,7 @@ pub(super) fn datagram_columns<'a>() -> Columns<'a, DatagramsOf<'a>> {
         ("dst", "host names", Text(|d| d.at.name(d.at.flow().flow.dst))),
         ("sent_packets", "", U64(|d| d.at.row().report.sent)),
         ("received_packets", "", U64(|d| d.delays.histogram.count())),
-        ("lost_packets", "", U64(|d| d.at.row().fate.datagrams)),
+        ("lost_packets", "", U64(|d| d.at.row().fate.datagrams.into())),
         ("late_packets", "datagrams; late: over `late_after`", U64(|d| d.delays.late)),
         ("delay_min_s", "", F64(|d| d.seconds(|delays| Some(delays.min.as_secs_f64())))),
         ("delay_mean_s", "", F64(|d| d.seconds(|delays| delays.histogram.mean()))),

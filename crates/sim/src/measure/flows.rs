@@ -162,12 +162,9 @@ pub(super) fn flow_columns<'a>() -> Columns<'a, FlowAt<'a>> {
         (
             "lost_packets",
             "retransmissions; packets dropped or corrupted, including ACKs",
-            U64(|at| {
-                let fate = at.row().fate;
-                fate.dropped + fate.corrupted
-            }),
+            U64(|at| at.row().fate.lost()),
         ),
-        ("marked_packets", "packets marked CE", U64(|at| at.row().fate.marked)),
+        ("marked_packets", "packets marked CE", U64(|at| at.row().fate.marked.into())),
         ("timeouts", "retransmission timeouts", U64(|at| at.row().report.timeouts)),
         ("rtt_min_s", "", F64(|at| at.measured(|report| report.rtt_min.as_secs_f64()))),
         ("rtt_mean_s", "", F64(|at| at.measured(|report| report.rtt_sum as f64 / 1e12 / report.rtt_count as f64))),

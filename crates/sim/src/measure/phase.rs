@@ -24,7 +24,7 @@ const UNLIKE: f64 = 0.8;
 /// The same of flows that are marked often. Ours: marks come one by one, and shares differ less.
 const UNLIKE_MARKED: f64 = 0.95;
 /// Marks, or losses of all, from which on shares are not those of a few unlucky ones. Ours.
-const OFTEN: u64 = 1000;
+const OFTEN: u32 = 1000;
 const LOSSES: u64 = 100;
 /// Measured round trips that a run must last. Ours: what begins unlike needs time to become alike.
 const ROUND_TRIPS: u64 = 100;
@@ -147,7 +147,7 @@ fn warning(
         return None;
     }
     let often = flows.iter().all(|f| f.row.fate.marked >= OFTEN);
-    let lost = sum(|f| f.row.fate.dropped) >= LOSSES;
+    let lost = sum(|f| f.row.fate.dropped.into()) >= LOSSES;
     let jain = jain(&flows.iter().map(|f| f.row.goodput).collect::<Vec<f64>>());
     if !(often && jain < UNLIKE_MARKED || (lost || often) && jain < UNLIKE) {
         return None;

@@ -103,7 +103,7 @@ pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Ti
     let done = Completed::of(rows.iter().zip(setup.flows.iter()).map(|(r, f)| (r, f.unloaded())));
     let delivered: u64 = rows.iter().map(|r| r.report.delivered).sum();
     let sent: u64 = rows.iter().map(|r| r.report.sent).sum();
-    let lost: u64 = rows.iter().map(|r| r.fate.dropped + r.fate.corrupted).sum();
+    let lost: u64 = rows.iter().map(|r| r.fate.lost()).sum();
     let mut delay = DelayHistogram::default();
     ports.iter().for_each(|p| delay.merge(&p.counters.delay));
     let (utilisation_max, utilisation_mean) = utilisations(ports);

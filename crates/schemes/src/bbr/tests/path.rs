@@ -54,7 +54,7 @@ fn startup_finds_the_bandwidth_and_drain_empties_the_queue() {
             let phase = with(&lab, |b| b.phase);
             if seen.last() != Some(&phase) {
                 seen.push(phase);
-                let (bw, reached, rounds) = with(&lab, |b| (b.max_bw, b.full_bw_reached, b.full_bw_count));
+                let (bw, reached, rounds) = with(&lab, |b| (b.max_bw(), b.full_bw_reached, b.full_bw_count));
                 if phase == Phase::Drain {
                     assert!((bw / payload(mbps) - 1.0).abs() < 0.02, "{bw} of {}", payload(mbps));
                     assert!(reached && rounds == c::FULL_BW_ROUNDS);
@@ -138,7 +138,7 @@ fn startup_ends_where_losses_are_high() {
         if sent.is_data() && count > 100 && count.is_multiple_of(10) { Fate::Lose } else { Fate::Pass }
     });
     while with(&lab, |b| b.phase) == Phase::Startup && lab.step(Time::from_secs(5)) {}
-    let (reached, longterm, count) = with(&lab, |b| (b.full_bw_reached, b.inflight_longterm, b.full_bw_count));
+    let (reached, longterm, count) = with(&lab, |b| (b.full_bw_reached, b.inflight_longterm(), b.full_bw_count));
     assert!(reached && longterm.is_finite(), "{longterm}");
     assert!(count < c::FULL_BW_ROUNDS, "it was loss, and no plateau");
 }
@@ -151,7 +151,7 @@ fn losses_while_probing_end_the_probe_and_bound_what_is_in_flight() {
     let up: Vec<usize> = (0..seen.len() - 1).filter(|i| seen[*i].1 == Phase::Up).collect();
     assert!(!up.is_empty() && lab.drops() > 0, "{seen:?}");
     assert!(up.iter().all(|i| seen[i + 1].1 == Phase::Down), "{seen:?}");
-    let (bound, bdp) = (with(&lab, |b| b.inflight_longterm), payload(20) * 0.04);
+    let (bound, bdp) = (with(&lab, |b| b.inflight_longterm()), payload(20) * 0.04);
     assert!((0.7 * bdp..2.0 * bdp).contains(&bound), "{bound} of {bdp}");
     let lost = lab.report().retransmitted as f64 / lab.report().sent as f64;
     assert!(lost < 0.02, "{lost}");
@@ -166,12 +166,12 @@ fn what_may_be_in_flight_grows_again_once_nothing_is_lost() {
         if sent.is_data() && sent.at < Time::from_secs(5) && count.is_multiple_of(10) { Fate::Lose } else { Fate::Pass }
     });
     lab.run_until(Time::from_secs(5));
-    let (bound, bdp) = (with(&lab, |b| b.inflight_longterm), payload(20) * 0.04);
+    let (bound, bdp) = (with(&lab, |b| b.inflight_longterm()), payload(20) * 0.04);
     assert!(bound < 0.5 * bdp, "{bound} of {bdp}");
     lab.run_until(Time::from_secs(25));
     let before = lab.carried();
     lab.run_until(Time::from_secs(30));
-    let (used, bound) = ((lab.carried() - before) as f64 / (5.0 * 20e6 / 8.0), with(&lab, |b| b.inflight_longterm));
+    let (used, bound) = ((lab.carried() - before) as f64 / (5.0 * 20e6 / 8.0), with(&lab, |b| b.inflight_longterm()));
     assert!(used > 0.93 && bound > bdp, "{used}, {bound} of {bdp}");
 }
 

@@ -14,22 +14,50 @@ use super::Sender;
 use super::scoreboard::{Arrived, Scoreboard, Sent};
 use crate::transport::cc::{Ack, Lost, NetworkAssisted, Sample};
 
-/// What was so when a segment was sent, of the draft's packet P.
+/// What was so when a segment was sent, of the draft's packet P. While it is outstanding, less than 2^31 bytes are
+/// delivered or lost, for no window is larger than 2^30: of sums the lower bits tell which it was.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C, packed(4))]
 pub struct AtSending {
     /// P.first_send_time, P.delivered_time.
     first_sent: Time,
     delivered_at: Time,
-    /// P.delivered, P.lost, P.tx_in_flight: no window has room for more than 32 bits.
-    delivered: u64,
-    lost: u64,
+    /// P.delivered.
+    delivered: u32,
+    /// P.lost; above it, whether the controller was told that it is lost.
+    lost: u32,
+    /// P.tx_in_flight; above it, P.is_app_limited.
     in_flight: u32,
-    /// The controller was told that it is lost.
-    told_lost: bool,
-    app_limited: bool,
 }
 
-const _: () = assert!(size_of::<AtSending>() == 40);
+const _: () = assert!(size_of::<AtSending>() == 28);
+
+/// What stands above a number.
+const FLAG: u32 = 1 << 31;
+
+impl AtSending {
+    /// P.delivered, where C.delivered is `now`.
+    fn delivered(&self, now: u64) -> u64 {
+        now - u64::from((now as u32).wrapping_sub(self.delivered))
+    }
+
+    /// What has been lost since, where C.lost is `now`.
+    fn lost_since(&self, now: u64) -> u64 {
+        u64::from((now as u32).wrapping_sub(self.lost) & !FLAG)
+    }
+
+    fn told_lost(&self) -> bool {
+        self.lost & FLAG != 0
+    }
+
+    fn app_limited(&self) -> bool {
+        self.in_flight & FLAG != 0
+    }
+
+    fn in_flight(&self) -> u64 {
+        u64::from(self.in_flight & !FLAG)
+    }
+}
 
 /// The rate sample RS of the ACK that is being taken in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,27 +80,25 @@ pub(super) struct Rates {
     lost: u64,
     /// C.app_limited: samples count as the application's until this much is delivered; 0: none do.
     app_limited: u64,
-    /// C.delivered when the window was full the last time.
-    full_at: Option<u64>,
-    /// One past the last byte that was taken for lost.
-    hole: Option<u64>,
+    /// One more than C.delivered when the window was full the last time; 0: it never was.
+    full_after: u64,
+    /// One past the last byte that was taken for lost; 0: none was.
+    hole: u64,
 }
 
 impl Rates {
     /// OnPacketSent, with `pipe` bytes in flight, these `bytes` included.
     fn sent(&mut self, bytes: u64, pipe: u64, now: Time) -> AtSending {
-        debug_assert!(u32::try_from(pipe).is_ok(), "{pipe} bytes in flight");
+        debug_assert!(pipe < FLAG.into(), "{pipe} bytes in flight");
         if pipe <= bytes {
             (self.first_sent, self.delivered_at) = (now, now);
         }
         AtSending {
-            told_lost: false,
-            app_limited: self.app_limited > 0,
             first_sent: self.first_sent,
             delivered_at: self.delivered_at,
-            delivered: self.delivered,
-            in_flight: pipe as u32,
-            lost: self.lost,
+            delivered: self.delivered as u32,
+            lost: self.lost as u32 & !FLAG,
+            in_flight: pipe as u32 | if self.app_limited > 0 { FLAG } else { 0 },
         }
     }
 
@@ -101,20 +127,20 @@ impl Rates {
                 break;
             }
             *i += 1;
-            if sent.is_sacked() || then.told_lost || (sent.again() && !again) {
+            if sent.is_sacked() || then.told_lost() || (sent.again() && !again) {
                 continue;
             }
-            then.told_lost = true;
-            let (bytes, follows) = (sent.end() - begin, Some(begin) == self.hole);
+            then.lost |= FLAG;
+            let (bytes, follows) = (sent.end() - begin, begin > 0 && begin == self.hole);
             self.lost += bytes;
-            self.hole = Some(sent.end());
+            self.hole = sent.end();
             return Some(Lost {
                 now,
                 bytes,
-                in_flight: then.in_flight.into(),
-                lost: self.lost - then.lost,
+                in_flight: then.in_flight(),
+                lost: then.lost_since(self.lost),
                 total: self.delivered,
-                app_limited: then.app_limited,
+                app_limited: then.app_limited(),
                 follows,
             });
         }
@@ -129,20 +155,20 @@ impl Rates {
         }
         let newly_lost = self.lost - news.lost_before;
         let (sent, then) = news.newest?;
-        let sending = sent.at.saturating_sub(then.first_sent);
+        let (sending, prior) = (sent.at.saturating_sub(then.first_sent), then.delivered(self.delivered));
         let arriving = self.delivered_at.saturating_sub(then.delivered_at);
         let certain = !sent.again() || echoed(sent.at);
         Some(Sample {
             total: self.delivered,
-            prior: then.delivered,
+            prior,
             interval: sending.max(arriving),
             rtt: certain.then(|| now.saturating_sub(sent.at)),
-            app_limited: then.app_limited,
-            in_flight: then.in_flight.into(),
+            app_limited: then.app_limited(),
+            in_flight: then.in_flight(),
             pipe,
-            lost: self.lost - then.lost,
+            lost: then.lost_since(self.lost),
             newly_lost,
-            window_limited: self.full_at.is_some_and(|at| at >= then.delivered),
+            window_limited: self.full_after > prior,
         })
     }
 }
@@ -151,14 +177,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// CheckIfApplicationLimited: called before anything changes that could have data sent.
     #[inline]
     pub(super) fn note_app_limited(&mut self) {
-        if !C::SAMPLES {
+        if !C::SAMPLES || self.nxt() <= self.end && !self.needs_data() {
             return;
         }
-        let nothing_unsent = self.nxt() > self.end || self.needs_data();
         let (pipe, cwnd) = (self.pipe(), self.window.cwnd);
         let unrepaired = self.flight() - self.board.sacked() > pipe;
         if let Some(rates) = self.pace.rates()
-            && nothing_unsent
             && pipe < cwnd
             && !unrepaired
         {
@@ -193,7 +217,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if C::SAMPLES
             && let Some(rates) = self.pace.rates()
         {
-            rates.full_at = Some(rates.delivered);
+            rates.full_after = rates.delivered + 1;
         }
     }
 
@@ -245,6 +269,22 @@ mod tests {
     use crate::tcp::tests::harness::{FLOW, HOSTS};
 
     const MS: fn(u64) -> Time = Time::from_ms;
+
+    /// Sums go round in what is kept of them; what has come since does not.
+    #[test]
+    fn sums_are_told_by_their_lower_bits() {
+        for from in [0, 1448, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 5 << 32 | 7] {
+            for since in [0, 1, 1448, 1 << 30, (1 << 31) - 1] {
+                let mut rates = Rates { delivered: from, lost: from, app_limited: since, ..Rates::default() };
+                let mut then = rates.sent(1000, 1 << 30, MS(7));
+                assert_eq!((then.in_flight(), then.app_limited(), then.told_lost()), (1 << 30, since > 0, false));
+                then.lost |= FLAG;
+                (rates.delivered, rates.lost) = (from + since, from + since);
+                assert_eq!((then.delivered(rates.delivered), then.lost_since(rates.lost)), (from, since));
+                assert!(then.told_lost());
+            }
+        }
+    }
 
     /// The connection's state with the scoreboard that it goes with.
     #[derive(Default)]
