@@ -88,16 +88,15 @@ impl Fetch {
         if ctx.now >= self.stop {
             return ctx.finish();
         }
-        let (params, object) = (self.params.clone(), self.object);
-        self.asking.on_time(&params, ctx.now);
+        self.asking.on_time(&self.params, ctx.now);
         debug_assert!(self.asking.rates().iter().all(|r| *r >= 0.0 && r.is_finite()), "{:?}", self.asking.rates());
         loop {
-            let expected = self.expected();
+            let (expected, object) = (self.expected(), &self.object);
             let size = |segment| expected.unwrap_or_else(|| object.data_size(segment));
-            let Some(ask) = self.asking.poll(&params, ctx.now, ctx.rng, size) else { break };
+            let Some(ask) = self.asking.poll(&self.params, ctx.now, ctx.rng, size) else { break };
             self.send(ask, ctx);
         }
-        ctx.set_timer(self.asking.next(&params, ctx.now).min(self.stop));
+        ctx.set_timer(self.asking.next(&self.params, ctx.now).min(self.stop));
     }
 
     fn data(&mut self, data: &Packet, ctx: &mut EndpointCtx<'_>) {
