@@ -159,10 +159,15 @@ impl RoundTrips {
 
     /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
     pub fn timeout(&self) -> Time {
-        let least = self.smoothed().map(|mean| mean.saturating_add(GRANULARITY));
-        let (usual, doubts) = (self.with_deviation(), self.doubts.get());
-        let longest = doubts.and_then(|doubts| doubts.longest.with_deviation(self.k));
-        let wait = usual.into_iter().chain(least).chain(longest).max().unwrap_or(Time::ZERO);
+        let Smoothed { mean, var } = self.smoothed;
+        let mut wait = Time::ZERO;
+        if var < Time::MAX {
+            let away = Time(var.0.saturating_mul(u64::from(self.k))).max(GRANULARITY);
+            wait = mean.saturating_add(away);
+        }
+        if let Some(longest) = self.doubts.get().and_then(|doubts| doubts.longest.with_deviation(self.k)) {
+            wait = wait.max(longest);
+        }
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
     }
 }

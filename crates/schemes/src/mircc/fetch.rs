@@ -123,7 +123,7 @@ impl Fetch {
     fn nack(&mut self, nack: &Packet, ctx: &mut EndpointCtx<'_>) {
         let segment = nack.segment();
         let stamps = nack.header::<Stamped>().map(|header| header.stamps());
-        self.asking.on_nack(&self.params, ctx.now, ctx.rng, segment, stamps, self.object.data_size(segment));
+        self.asking.on_nack(ctx.now, ctx.rng, segment, stamps, self.object.data_size(segment));
     }
 }
 
