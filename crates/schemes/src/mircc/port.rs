@@ -158,7 +158,10 @@ impl MirccPort {
     /// An Interest has come in: it books the link.
     #[inline(never)]
     fn asked(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) {
-        let announced = expected(packet.header::<InterestHeader>(), link.mtu);
+        let announced = match InterestHeader::along_path(packet) {
+            Some((expected, _)) => Bytes(u64::from(expected).min(u64::from(link.mtu))),
+            None => expected(packet.header::<InterestHeader>(), link.mtu),
+        };
         self.measure(1, packet);
         let data = self.expects(1, packet, announced, link.mtu);
         let state = self.link_at(now, link.rate, back);
