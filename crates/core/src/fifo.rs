@@ -142,6 +142,20 @@ impl<T: Copy + Default> Fifo<T> {
         self.len -= n as u32;
     }
 
+    /// Forgets the values for which `kept` is false.
+    pub fn retain(&mut self, mut kept: impl FnMut(&T) -> bool) {
+        let mut len = 0;
+        for i in 0..self.len {
+            let value = self.places[self.place(i)];
+            if kept(&value) {
+                let place = self.place(len);
+                self.places[place] = value;
+                len += 1;
+            }
+        }
+        self.len = len;
+    }
+
     /// Forgets all values.
     #[inline]
     pub fn clear(&mut self) {
@@ -197,6 +211,7 @@ mod tests {
         Insert(usize, u16),
         Change(usize, u16),
         Shrink(usize),
+        Retain(u16),
         Clear,
     }
 
@@ -210,6 +225,7 @@ mod tests {
             1 => (any::<usize>(), any::<u16>()).prop_map(|(i, v)| Step::Insert(i, v)),
             1 => (any::<usize>(), any::<u16>()).prop_map(|(i, v)| Step::Change(i, v)),
             1 => (0..40usize).prop_map(Step::Shrink),
+            1 => (1..4u16).prop_map(Step::Retain),
             1 => Just(Step::Clear),
         ]
     }
@@ -252,6 +268,10 @@ mod tests {
                     Step::Shrink(least) => {
                         fifo.shrink_to(least);
                         prop_assert!(fifo.capacity() < 2 * least.max(truth.len()).max(FEWEST));
+                    }
+                    Step::Retain(n) => {
+                        fifo.retain(|v| v % n == 0);
+                        truth.retain(|v| v % n == 0);
                     }
                     Step::Clear => {
                         fifo.clear();

@@ -45,6 +45,7 @@ impl Chain {
     }
 
     /// Whether all would pass this packet on as it is.
+    #[inline(always)]
     fn ignores_inbound(&self, packet: &Packet, node: NodeId) -> bool {
         self.ignores_inbound && self.entries.iter().all(|entry| entry.forwarder.ignores_inbound(packet, node))
     }

@@ -21,14 +21,16 @@ impl Node {
         driver: &mut D,
     ) {
         let mut transmitter = driver.transmitter(port, now);
-        if self.slots[usize::from(port.0)].idle_armed() && !transmitter.is_busy() {
+        let slot = &self.slots[usize::from(port.0)];
+        let (armed, cuts_through) = (slot.idle_armed(), slot.has_cut_through());
+        if armed && !transmitter.is_busy() {
             // What starts now waits no longer when another arrives now, as on a timetable.
             self.poll(port, now, pool, driver);
             transmitter = driver.transmitter(port, now);
         }
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
-        if self.slots[usize::from(port.0)].has_cut_through()
+        if cuts_through
             && !transmitter.is_busy()
             && self.with_cut_through(port, now, pool, |p, hop| p.cut_through(&pkt, hop))
         {
@@ -58,10 +60,17 @@ impl Node {
     /// Counts and starts a packet that leaves a held port without being kept. For each hop, as above.
     #[inline(always)]
     fn leave<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let packet = &pool[&pkt];
-        self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
-        self.begin(port, now, pkt, pool, driver);
-        self.arm_port(port, now);
+        // Once for all: each look at a slot or into the pool is checked.
+        let slot = &mut self.slots[usize::from(port.0)];
+        let (packet, rate) = (&pool[&pkt], self.links[usize::from(port.0)].rate);
+        let size = packet.size;
+        slot.count(size, packet.queued, now, self.until);
+        if let Transmitter::Busy { until: Some(end) } = driver.start_and_look(port, pkt, now, pool) {
+            slot.sends_until(end, size, rate);
+        }
+        if let Some(at) = slot.arm(now) {
+            self.timers.push(at, Wake::Port(port));
+        }
     }
 
     /// Starts a packet of a held port; says what the transmitter is like then. A call costs 31

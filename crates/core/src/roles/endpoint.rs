@@ -122,11 +122,13 @@ impl Shared {
     /// The one value of type `T` on this node, made on first use.
     #[inline]
     pub fn get<T: Any + Send + Default>(&mut self) -> &mut T {
-        // A node shares values of one or two types, and the first of them is asked for with each packet.
-        if self.0.first().is_some_and(|(id, _)| *id == TypeId::of::<T>()) {
-            return self.0[0].1.downcast_mut().expect("stored under its own type");
-        }
-        self.get_among_others()
+        // A node shares values of one or two types, which are asked for with each packet.
+        let place = match self.0.as_slice() {
+            [(first, _), ..] if *first == TypeId::of::<T>() => 0,
+            [_, (second, _), ..] if *second == TypeId::of::<T>() => 1,
+            _ => return self.get_among_others(),
+        };
+        self.0[place].1.downcast_mut().expect("stored under its own type")
     }
 
     #[inline(never)]

@@ -5,18 +5,7 @@
 /// §4.1, "start-up behaviour": packets that a flow may send in the round trip after its SYN-ACK.
 pub const STARTUP_PACKETS: f64 = 10.0;
 
-/// `f64::max` and `f64::min` where `bound` is a number: one instruction instead of five, for each packet
-/// on each link.
-#[inline(always)]
-pub fn at_least(x: f64, bound: f64) -> f64 {
-    if x > bound { x } else { bound }
-}
-
-/// See [`at_least`].
-#[inline(always)]
-pub fn at_most(x: f64, bound: f64) -> f64 {
-    if x < bound { x } else { bound }
-}
+pub use crate::explicit::{at_least, at_most};
 
 /// Equation (1): Σ price(s)·size(s) ≤ W_h. What a flow may spend that would spend `w`, where all
 /// flows of its host together would spend `all`: `w`, or its part of the budget.

@@ -206,18 +206,24 @@ impl Fib {
     }
 
     /// The next hops towards an object; `None` if nothing leads there.
+    #[inline]
     pub fn towards(&mut self, name: Name) -> Option<&Entry> {
         let prefix = (name.prefix, self.several(name).map(|_| name.object));
-        let slot = name.prefix.0 as usize % RECENT;
-        let place = self.recent[slot] as usize;
-        if self.entries.get(place).is_some_and(|e| e.0 == prefix) {
-            return Some(&self.entries[place].1);
+        let place = self.recent[name.prefix.0 as usize % RECENT];
+        if self.entries.get(place as usize).is_none_or(|e| e.0 != prefix) {
+            return self.look_up(name, prefix);
         }
+        self.entries.get(place as usize).map(|e| &e.1)
+    }
+
+    /// The same where another prefix was asked for of late.
+    #[inline(never)]
+    fn look_up(&mut self, name: Name, prefix: Prefix) -> Option<&Entry> {
         let place = match self.places.get(&prefix) {
             Some(place) => *place,
             None => self.make(name, prefix)?,
         };
-        self.recent[slot] = place;
+        self.recent[name.prefix.0 as usize % RECENT] = place;
         Some(&self.entries[place as usize].1)
     }
 

@@ -60,21 +60,20 @@ impl IcnForwarder {
         let record = Record { face, consumer: packet.src, flow: packet.flow, nonce: packet.nonce() };
         // Most are steered along a path, and of their header nothing else matters.
         let hint = InterestHeader::along_path(packet).filter(|_| self.store.is_none());
-        let header = if hint.is_none() { packet.header::<InterestHeader>() } else { None };
-        let expected = hint.map(|h| h.0).or(header.map(|h| h.expected)).unwrap_or(self.largest);
-        if !self.store.is_none()
-            && let Some(data) = self.stored(packet, header, key, expected)
-        {
-            ctx.pool[&pkt] = data;
-            return to_face(pkt, face);
-        }
+        let expected = match hint {
+            Some((expected, _)) => expected,
+            None => match self.expects(&pkt, key, ctx) {
+                Some(expected) => expected,
+                None => return to_face(pkt, face),
+            },
+        };
         match self.pit.interest(ctx.now, key, record, expected) {
             Verdict::Forward => {}
             Verdict::Aggregate | Verdict::Repeated => return Route::Consumed(pkt),
             Verdict::Loop | Verdict::Full => return refuse(pkt, face, ctx),
         }
         if self.fib.is_here(key.0) {
-            self.pit.sent(key, None);
+            self.pit.sent(None);
             return Route::Local(pkt);
         }
         let steered = hint.and_then(|(_, path)| self.steered(&pkt, path, key.0, from, ctx));
@@ -82,13 +81,28 @@ impl IcnForwarder {
             self.pit.forget(key);
             return refuse(pkt, face, ctx);
         };
-        self.pit.sent(key, Some(port));
+        self.pit.sent(Some(port));
         Route::Port(port, pkt)
+    }
+
+    /// The size of the Data that an Interest asks for; `None` where it has become Data of the content store.
+    #[inline(never)]
+    fn expects(&mut self, pkt: &Pkt, key: Key, ctx: &mut ForwardCtx<'_>) -> Option<u16> {
+        let packet = &ctx.pool[pkt];
+        let header = packet.header::<InterestHeader>();
+        let expected = header.map_or(self.largest, |h| h.expected);
+        if !self.store.is_none()
+            && let Some(data) = self.stored(packet, header, key, expected)
+        {
+            ctx.pool[pkt] = data;
+            return None;
+        }
+        Some(expected)
     }
 
     /// Where a remembered path leads, as [`Choice::steered`] says, without a look at anything else. The
     /// Interest takes the hint along that counts there.
-    #[inline]
+    #[inline(always)]
     fn steered(
         &mut self,
         pkt: &Pkt,
@@ -113,6 +127,7 @@ impl IcnForwarder {
 
     /// The FIB's choice: by what steers (§4.3.2), else by lot (§4.3.3); with one path by the flow's
     /// hash.
+    #[inline(never)]
     fn next_hop(&mut self, pkt: &Pkt, name: Name, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
         let packet = &ctx.pool[pkt];
         let (node, dst, flow) = (ctx.node, packet.dst, packet.key);
@@ -178,6 +193,12 @@ impl IcnForwarder {
             let path = self.shortcut.learn(plain.path(), link);
             return plain.set_path(path);
         }
+        self.extend_trail(packet, link, name);
+    }
+
+    /// The same where Data have a trail, or their header is not their only one.
+    #[inline(never)]
+    fn extend_trail(&mut self, packet: &mut Packet, link: NodeLink, name: Name) {
         if let Some(header) = packet.header::<Stamped>() {
             let (path, trail) = self.over(header, link, name);
             header.put_path(packet, path, trail);
@@ -197,6 +218,7 @@ impl IcnForwarder {
         (data.path.extend(link), trail)
     }
 
+    #[inline(never)]
     fn nack(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {
         match self.pit.nack(ctx.now, key, from) {
             Some(Some(place)) => answer_all(pkt, self.pit.entry(place), ctx),
@@ -267,13 +289,18 @@ fn lot(mut next_hops: impl Iterator<Item = NextHop> + Clone, rng: &mut Stream) -
     }
 }
 
-/// Sends an answer to all who wait, to each under his own address.
-#[inline]
+/// Sends an answer to all who wait, to each under his own address. For each Data: a call costs 20 instructions.
+#[inline(always)]
 fn answer_all(pkt: Pkt, entry: &Entry, ctx: &mut ForwardCtx<'_>) -> Route {
     if let Some(only) = entry.only() {
         ctx.pool[&pkt].readdress(only.flow, only.consumer);
         return to_face(pkt, only.face);
     }
+    answer_several(pkt, entry, ctx)
+}
+
+#[cold]
+fn answer_several(pkt: Pkt, entry: &Entry, ctx: &mut ForwardCtx<'_>) -> Route {
     let mut records = entry.records();
     let Some(first) = records.next() else { return Route::Consumed(pkt) };
     for record in records {
@@ -291,6 +318,7 @@ fn to_face(pkt: Pkt, face: Face) -> Route {
 }
 
 /// Turns an Interest into a Nack for whoever sent it.
+#[inline(never)]
 fn refuse(pkt: Pkt, face: Face, ctx: &mut ForwardCtx<'_>) -> Route {
     ctx.pool[&pkt].answer(Kind::Nack, 0);
     to_face(pkt, face)

@@ -3,8 +3,7 @@
 //! Interests on the same path are answered in order; there is no order between paths, nor between classes with
 //! priority. So, as duplicate ACKs do (RFC 5681), Data show that segments requested well before on their path are lost.
 
-use std::collections::VecDeque;
-
+use midpath_core::fifo::Fifo;
 use midpath_core::units::Time;
 
 use super::path::PathId;
@@ -34,13 +33,13 @@ struct Numbered {
     /// Those of this line: of several paths together deviations are those between them.
     trips: RoundTrips,
     /// Segments, and the lower bits of their numbers: none is 2^32 behind the next one.
-    flying: VecDeque<(u32, u32)>,
+    flying: Fifo<(u32, u32)>,
 }
 
 impl Default for Numbered {
     fn default() -> Numbered {
         let trips = RoundTrips::new(Time::ZERO, RTO_K);
-        Numbered { next: 0, answered: 0, trips, flying: VecDeque::new() }
+        Numbered { next: 0, answered: 0, trips, flying: Fifo::default() }
     }
 }
 
@@ -63,7 +62,7 @@ impl Lines {
         });
         let numbered = &mut self.lines[index].1;
         numbered.next += 1;
-        numbered.flying.push_back((segment, numbered.next as u32));
+        numbered.flying.push((segment, numbered.next as u32));
         numbered.next
     }
 
@@ -93,7 +92,7 @@ impl Lines {
     /// number.
     pub fn overtaken(&self, line: InOrderPath, reordering: u64) -> Option<(u32, u64)> {
         let (_, numbered) = self.lines.iter().find(|known| known.0 == line)?;
-        let first = numbered.flying.front().map(|(segment, low)| (*segment, number(numbered.next, *low)));
+        let first = numbered.flying.front().map(|(segment, low)| (segment, number(numbered.next, low)));
         first.filter(|first| first.1 + reordering <= numbered.answered)
     }
 
@@ -121,7 +120,7 @@ impl Lines {
     /// Takes the first Interest of a line off.
     pub fn take_first(&mut self, line: InOrderPath) {
         if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line) {
-            numbered.flying.pop_front();
+            numbered.flying.pop();
         }
     }
 }

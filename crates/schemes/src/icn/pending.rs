@@ -1,14 +1,16 @@
 //! A consumer's pending Interests.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
+use midpath_core::fifo::Fifo;
 use midpath_core::units::Time;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::lines::{InOrderPath, Lines};
 use super::path::PathId;
 use super::round_trips::RoundTrips;
+use crate::transport::lazy_box::{Initial, LazyBox};
 
 /// How an Interest is sent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,57 +30,67 @@ impl Course {
     }
 }
 
-/// A segment that has been asked for. There is one for each Interest on its way: what may be missing is said by flags.
-#[derive(Debug, Clone, Copy)]
+/// A segment that has been asked for. There is one for each Interest on its way: what few need is in [`Repeated`].
+#[derive(Debug, Clone, Copy, Default)]
 struct Sent {
+    /// When it was asked for last, for which path (that counts with `has_path`), and as which number in its line.
     at: Time,
-    /// Its course: `path` counts with `has_path`.
     path: PathId,
-    /// The number in its line, and where it stood when it was first asked for, which counts with `first_in_line`.
     number: u64,
-    first: (InOrderPath, u64),
+    segment: u32,
+    has_path: bool,
+    steered: bool,
+    in_line: bool,
+    state: State,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Sent>() == 32);
+
+/// How a segment stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    /// It is on its way.
+    #[default]
+    Flies,
+    /// It is lost, or refused, and waits to be asked for again.
+    Lost,
+    /// It is on its way, forwarders are about to forget it, and it waits to be asked for again.
+    Kept,
+    /// It is here.
+    Come,
+}
+
+/// What counts of a segment that is late, or was asked for again.
+#[derive(Debug, Clone, Copy)]
+struct Repeated {
+    /// Where it stood in its line when it was first asked for, if it was in one.
+    first: Option<(InOrderPath, u64)>,
     /// When it was asked for before anything was late; [`Time::MAX`] if nothing was.
     late_since: Time,
     /// How often it was asked for, and how often it was sent, with those that only keep it pending.
     times: u32,
     sends: u32,
-    has_path: bool,
-    steered: bool,
-    in_line: bool,
-    first_in_line: bool,
-    /// It waits to be asked for again.
-    back: Back,
-}
-
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Sent>() == 64);
-
-/// Whether a segment waits to be asked for again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Back {
-    /// It is on its way.
-    No,
-    /// It is lost, or refused.
-    Lost,
-    /// It is on its way, and forwarders are about to forget it.
-    Kept,
 }
 
 /// A segment that has come.
 #[derive(Debug, Clone, Copy)]
-pub struct Answered(Sent);
+pub struct Answered {
+    sent: Sent,
+    again: Option<Repeated>,
+}
 
 impl Answered {
     /// The round trip, if it is sure which Interest was answered (Karn's rule).
     pub fn round_trip(&self, now: Time) -> Option<Time> {
-        self.is_sure().then(|| now.saturating_sub(self.0.at))
+        self.is_sure().then(|| now.saturating_sub(self.sent.at))
     }
 
     /// At most the round trip, of what was asked for again because nothing had come in time: from its first
     /// Interest on, which may be the one that was answered; and from its last one on.
     pub fn longest(&self, now: Time) -> Option<(Time, Time)> {
-        let Sent { at, late_since, .. } = self.0;
-        (late_since < Time::MAX).then(|| (now.saturating_sub(late_since), now.saturating_sub(at)))
+        let late_since = self.again.map_or(Time::MAX, |again| again.late_since);
+        (late_since < Time::MAX).then(|| (now.saturating_sub(late_since), now.saturating_sub(self.sent.at)))
     }
 
     /// Tells how long the round trip was, or was at most. The first, if that is sure.
@@ -94,35 +106,36 @@ impl Answered {
 
     /// Whether it is sure which Interest was answered.
     pub fn is_sure(&self) -> bool {
-        self.0.times == 1
+        self.again.is_none_or(|again| again.times == 1)
     }
 
     /// Whether it was on its way, and did not wait to be asked for again.
     pub fn flew(&self) -> bool {
-        self.0.back == Back::No
+        self.sent.state == State::Flies
     }
 
     /// Whether its Interest was in no line.
     pub fn wandered(&self) -> bool {
-        self.is_sure() && !self.0.in_line
+        self.is_sure() && !self.sent.in_line
     }
 
     /// The path that its Interest was steered onto, if it is another than this, and sure which one was
     /// answered.
     pub fn strayed(&self, path: PathId) -> Option<PathId> {
-        self.0.path().filter(|steered| self.is_sure() && self.0.steered && *steered != path)
+        self.sent.path().filter(|steered| self.is_sure() && self.sent.steered && *steered != path)
     }
 
     /// The path whose turn it was, if its Interest had no hint, Data came over another, and it is sure which one was
     /// answered.
     pub fn instead_of(&self, path: PathId) -> Option<PathId> {
-        self.0.path().filter(|turn| self.is_sure() && !self.0.steered && *turn != path)
+        self.sent.path().filter(|turn| self.is_sure() && !self.sent.steered && *turn != path)
     }
 
     /// Where it stood in its line when it was first asked for, if the Data came over that path.
     /// Whichever Interest was answered, those before that one are overtaken.
     fn place(&self, path: PathId) -> Option<(InOrderPath, u64)> {
-        (self.0.first_in_line && self.0.first.0 == path).then_some(self.0.first)
+        let first = self.again.map_or(self.sent.place(), |again| again.first);
+        first.filter(|first| first.0 == path)
     }
 }
 
@@ -142,22 +155,17 @@ fn wait_of(timeout: Time, times: u32) -> Time {
 }
 
 impl Sent {
-    /// Asked for now, in its line as the `number`th; how often is to be counted.
-    fn new(at: Time, course: Course, number: u64) -> Sent {
-        let (path, line) = (course.path.unwrap_or_default(), course.line());
+    /// Asked for now, in its line as the `number`th.
+    fn new(segment: u32, at: Time, course: Course, number: u64) -> Sent {
         Sent {
             at,
-            path,
+            path: course.path.unwrap_or_default(),
             number,
-            first: (path, number),
-            late_since: Time::MAX,
-            times: 0,
-            sends: 0,
+            segment,
             has_path: course.path.is_some(),
             steered: course.steered,
-            in_line: line.is_some(),
-            first_in_line: line.is_some(),
-            back: Back::No,
+            in_line: course.line().is_some(),
+            state: State::Flies,
         }
     }
 
@@ -171,8 +179,118 @@ impl Sent {
         self.in_line.then_some(self.path)
     }
 
-    fn lost_at(&self, timeout: Time) -> Time {
-        self.at.saturating_add(wait_of(timeout, self.times))
+    /// The same, and its number there.
+    fn place(&self) -> Option<(InOrderPath, u64)> {
+        self.in_line.then_some((self.path, self.number))
+    }
+
+    /// What there is of it before it is late, or asked for again.
+    fn once(&self) -> Repeated {
+        Repeated { first: self.place(), late_since: Time::MAX, times: 1, sends: 1 }
+    }
+}
+
+/// The segments that have been asked for, in that order, which is their numbers'. Those that have come stay until they are
+/// first, or most.
+#[derive(Debug, Default)]
+struct Interests {
+    ring: Fifo<Sent>,
+    /// How many have not come.
+    waiting: u32,
+    /// The place of the first that may be late by its first Interest. Those before it have come, or stand among the repeats,
+    /// or are to be sent again.
+    first: u32,
+}
+
+impl Interests {
+    /// How many have not come.
+    fn len(&self) -> usize {
+        self.waiting as usize
+    }
+
+    /// Those that have not come.
+    fn iter(&self) -> impl Iterator<Item = Sent> + '_ {
+        self.ring.iter().filter(|sent| sent.state != State::Come)
+    }
+
+    /// Where a segment stands: so many places behind the first one, if none is left out between them.
+    #[inline]
+    fn place(&self, segment: u32) -> Option<usize> {
+        let (first, last) = (self.ring.front()?.segment, self.ring.back()?.segment);
+        let behind = segment.wrapping_sub(first);
+        if behind > last.wrapping_sub(first) {
+            return None; // it has come
+        }
+        let place = (behind as usize).min(self.ring.len() - 1);
+        if self.ring.get(place)?.segment == segment { Some(place) } else { self.search(segment) }
+    }
+
+    #[cold]
+    fn search(&self, segment: u32) -> Option<usize> {
+        let first = self.ring.front()?.segment;
+        let place = self.ring.partition_point(|s| s.segment.wrapping_sub(first) < segment.wrapping_sub(first));
+        self.ring.get(place).filter(|s| s.segment == segment).map(|_| place)
+    }
+
+    #[inline]
+    fn get(&self, segment: u32) -> Option<Sent> {
+        self.ring.get(self.place(segment)?).filter(|sent| sent.state != State::Come)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, segment: u32) -> Option<&mut Sent> {
+        let place = self.place(segment)?;
+        self.ring.get_mut(place).filter(|sent| sent.state != State::Come)
+    }
+
+    fn set_state(&mut self, segment: u32, state: State) {
+        if let Some(sent) = self.get_mut(segment) {
+            sent.state = state;
+        }
+    }
+
+    /// Another one, that was never asked for.
+    #[inline]
+    fn push(&mut self, sent: Sent) {
+        debug_assert!(
+            self.ring.back().is_none_or(|last| sent.segment.wrapping_sub(last.segment) < 1 << 31),
+            "in order"
+        );
+        if self.ring.len() > 2 * self.len() + SLACK {
+            self.tidy();
+        }
+        self.ring.push(sent);
+        self.waiting += 1;
+    }
+
+    /// Drops those that have come.
+    #[cold]
+    fn tidy(&mut self) {
+        let before = self.ring.iter().take(self.first as usize);
+        self.first = before.filter(|sent| sent.state != State::Come).count() as u32;
+        self.ring.retain(|sent| sent.state != State::Come);
+    }
+
+    /// One has come.
+    #[inline]
+    fn remove(&mut self, segment: u32) -> Option<Sent> {
+        let place = self.place(segment)?;
+        let sent = self.ring.get(place).filter(|sent| sent.state != State::Come)?;
+        self.waiting -= 1;
+        if let Some(come) = self.ring.get_mut(place) {
+            come.state = State::Come;
+        }
+        while self.ring.front().is_some_and(|first| first.state == State::Come) {
+            self.ring.skip(1);
+            self.first = self.first.saturating_sub(1);
+        }
+        Some(sent)
+    }
+
+    /// The first that may be late by its first Interest.
+    #[inline]
+    fn first(&self) -> Option<Sent> {
+        self.ring.get(self.first as usize)
     }
 }
 
@@ -187,39 +305,72 @@ pub struct Late {
     pub lost: bool,
 }
 
+/// What was asked for again.
+#[derive(Debug, Clone)]
+struct Repeats {
+    /// By their deadlines; with how often each was sent. What is answered stays until it is first.
+    queue: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    records: FxHashMap<u32, Repeated>,
+}
+
+impl Initial for Repeats {
+    const INITIAL: &'static Repeats =
+        &Repeats { queue: BinaryHeap::new(), records: FxHashMap::with_hasher(FxBuildHasher) };
+}
+
 /// The segments on their way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pending {
-    /// How long forwarders keep an Interest, if it is to be sent again before.
-    kept: Option<Time>,
-    interests: FxHashMap<u32, Sent>,
-    /// Those asked for once, with the times of their Interests, in order; and repeats by their
-    /// deadlines. What is answered stays until it is first.
-    first: VecDeque<(u32, Time)>,
-    repeats: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    /// How long forwarders keep an Interest, if it is to be sent again before; else [`Time::MAX`].
+    kept: Time,
+    interests: Interests,
+    repeats: LazyBox<Repeats>,
     lines: Lines,
     /// Interests outside of lines.
-    wandering: VecDeque<(u32, Time)>,
+    wandering: Fifo<(u32, Time)>,
     /// When the last of those was sent that are answered.
     newest: Time,
+}
+
+impl Default for Pending {
+    fn default() -> Pending {
+        Pending {
+            kept: Time::MAX,
+            interests: Interests::default(),
+            repeats: LazyBox::default(),
+            lines: Lines::default(),
+            wandering: Fifo::default(),
+            newest: Time::ZERO,
+        }
+    }
 }
 
 impl Pending {
     /// The same where forwarders keep an Interest for so long: one for which Data come later is sent again in
     /// time.
     pub fn kept_for(lifetime: Time) -> Pending {
-        Pending { kept: Some(lifetime.mul_f64(KEEPING)), ..Pending::default() }
+        Pending { kept: lifetime.mul_f64(KEEPING), ..Pending::default() }
     }
 
     /// When to send an Interest again that was sent now and is lost after `wait`.
     fn again_after(&self, wait: Time) -> Time {
-        self.kept.map_or(wait, |kept| kept.min(wait))
+        self.kept.min(wait)
     }
 
     /// After which time a first Interest is lost: `all`, which is by all round trips, or longer where those of its line
     /// are.
     fn timeout(&self, line: Option<InOrderPath>, all: Time) -> Time {
         line.and_then(|line| self.lines.trips(line)).map_or(all, |trips| trips.timeout().max(all))
+    }
+
+    /// What counts of a segment that may have been late, or asked for again.
+    fn record(&self, sent: &Sent) -> Repeated {
+        self.repeats.get().and_then(|r| r.records.get(&sent.segment).copied()).unwrap_or_else(|| sent.once())
+    }
+
+    /// Whether it was sent so often, and is on its way.
+    fn flies(&self, sent: &Sent, sends: u32) -> bool {
+        sent.state == State::Flies && self.record(sent).sends == sends
     }
 
     /// Called when an Interest has been sent; `timeout` is that of a first one, by all round trips.
@@ -232,58 +383,79 @@ impl Pending {
     /// Interest at once would fill memory within a timeout.
     fn tidy(&mut self, line: Option<InOrderPath>) {
         let (most, interests) = (2 * self.interests.len() + SLACK, &self.interests);
-        if self.repeats.len() > most {
-            self.repeats.retain(|Reverse((_, segment, sends))| {
-                interests.get(segment).is_some_and(|a| a.sends == *sends && a.back == Back::No)
+        if let Some(Repeats { queue, records }) = self.repeats.get_mut().filter(|repeats| repeats.queue.len() > most) {
+            queue.retain(|Reverse((_, segment, sends))| {
+                let sent = || records.get(segment).map_or(1, |again| again.sends);
+                interests.get(*segment).is_some_and(|a| a.state == State::Flies && sent() == *sends)
             });
         }
         if self.wandering.len() > most {
             self.wandering.retain(|(segment, at)| {
-                interests.get(segment).is_some_and(|a| a.back != Back::Lost && !a.in_line && a.at == *at)
+                interests.get(*segment).is_some_and(|a| a.state != State::Lost && !a.in_line && a.at == *at)
             });
         }
         if let Some(line) = line {
             self.lines.tidy(line, most, |segment, number| {
-                let counts = |a: &Sent| a.back != Back::Lost && a.line() == Some(line) && a.number == number;
-                interests.get(&segment).is_some_and(counts)
+                let counts = |a: Sent| a.state != State::Lost && a.place() == Some((line, number));
+                interests.get(segment).is_some_and(counts)
             });
         }
     }
 
     fn note(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
-        let timeout = self.timeout(course.line(), timeout);
-        if let Some(sent) = self.interests.get_mut(&segment).filter(|sent| sent.back == Back::Kept) {
-            (sent.back, sent.sends) = (Back::No, sent.sends + 1);
-            let (lost, sends) = (sent.lost_at(timeout), sent.sends);
-            let at = now.saturating_add(self.again_after(lost.saturating_sub(now)));
-            return self.repeats.push(Reverse((at, segment, sends)));
+        let before = self.interests.get(segment);
+        if let Some(sent) = before.filter(|sent| sent.state == State::Kept) {
+            return self.keep(sent, now, self.timeout(course.line(), timeout));
         }
         let number = course.line().map_or(0, |line| self.lines.sent(line, segment));
         if !course.in_line && course.path.is_some() {
-            self.wandering.push_back((segment, now));
+            self.wandering.push((segment, now));
         }
-        let new = Sent::new(now, course, number);
-        let sent = self.interests.entry(segment).or_insert(new);
-        let (times, sends) = (sent.times + 1, sent.sends + 1);
-        let Sent { first, first_in_line, late_since, .. } = *sent;
-        *sent = Sent { times, sends, first, first_in_line, late_since, ..new };
-        if times == 1 {
-            self.first.push_back((segment, now));
-        } else {
-            let at = now.saturating_add(self.again_after(wait_of(timeout, times)));
-            self.repeats.push(Reverse((at, segment, sends)));
+        let new = Sent::new(segment, now, course, number);
+        match before {
+            None => self.interests.push(new),
+            Some(before) => self.repeat(before, new, self.timeout(course.line(), timeout)),
         }
     }
 
-    /// Called when Data have come. `None`: they were not asked for, or have come already.
-    pub fn answered(&mut self, segment: u32) -> Option<Answered> {
-        let sent = self.interests.remove(&segment)?;
-        match self.first.front().is_some_and(|first| first.0 == segment) {
-            true => drop(self.first.pop_front()),
-            false => self.forget(),
+    /// A segment is asked for again that forwarders are about to forget.
+    #[cold]
+    fn keep(&mut self, sent: Sent, now: Time, timeout: Time) {
+        let again = self.record(&sent);
+        let again = Repeated { sends: again.sends + 1, ..again };
+        let lost = sent.at.saturating_add(wait_of(timeout, again.times));
+        let at = now.saturating_add(self.again_after(lost.saturating_sub(now)));
+        self.interests.set_state(sent.segment, State::Flies);
+        self.repeats.records.insert(sent.segment, again);
+        self.repeats.queue.push(Reverse((at, sent.segment, again.sends)));
+        self.forget();
+    }
+
+    /// A segment is asked for again that did not come.
+    #[cold]
+    fn repeat(&mut self, before: Sent, new: Sent, timeout: Time) {
+        let again = self.record(&before);
+        let again = Repeated { times: again.times + 1, sends: again.sends + 1, ..again };
+        if let Some(sent) = self.interests.get_mut(new.segment) {
+            *sent = new;
         }
+        let at = new.at.saturating_add(self.again_after(wait_of(timeout, again.times)));
+        self.repeats.records.insert(new.segment, again);
+        self.repeats.queue.push(Reverse((at, new.segment, again.sends)));
+        // Its time is another one now.
+        self.forget();
+    }
+
+    /// Called when Data have come. `None`: they were not asked for, or have come already.
+    #[inline]
+    pub fn answered(&mut self, segment: u32) -> Option<Answered> {
+        let sent = self.interests.remove(segment)?;
+        let again = match self.repeats.get_mut() {
+            Some(repeats) => repeats.records.remove(&segment),
+            None => None,
+        };
         self.newest = self.newest.max(sent.at);
-        Some(Answered(sent))
+        Some(Answered { sent, again })
     }
 
     /// Called with Data that came over this path: the line that they tell of.
@@ -316,8 +488,8 @@ impl Pending {
     /// it was sent.
     fn doubted(&mut self, line: InOrderPath, reordering: u64) -> Option<(u32, Time)> {
         while let Some((segment, number)) = self.lines.overtaken(line, reordering) {
-            let waits = |s: &&Sent| s.back == Back::No && s.line() == Some(line) && s.number == number;
-            if let Some(sent) = self.interests.get(&segment).filter(waits) {
+            let waits = |s: &Sent| s.state == State::Flies && s.place() == Some((line, number));
+            if let Some(sent) = self.interests.get(segment).filter(waits) {
                 return Some((segment, sent.at));
             }
             self.lines.take_first(line);
@@ -333,7 +505,7 @@ impl Pending {
         if at.saturating_add(self.usual(line, other)) > now {
             return None;
         }
-        self.interests.entry(segment).and_modify(|sent| sent.back = Back::Lost);
+        self.interests.set_state(segment, State::Lost);
         self.lines.take_first(line);
         Some(segment)
     }
@@ -365,12 +537,12 @@ impl Pending {
     /// The first Interest outside of lines that is not answered, but one after it: its segment, and when
     /// it was sent.
     fn first_wanderer(&mut self) -> Option<(u32, Time)> {
-        while let Some((segment, at)) = self.wandering.front().copied().filter(|w| w.1 < self.newest) {
-            let waits = |s: &Sent| s.back == Back::No && !s.in_line && s.at == at;
-            if self.interests.get(&segment).is_some_and(waits) {
+        while let Some((segment, at)) = self.wandering.front().filter(|w| w.1 < self.newest) {
+            let waits = |s: Sent| s.state == State::Flies && !s.in_line && s.at == at;
+            if self.interests.get(segment).is_some_and(waits) {
                 return Some((segment, at));
             }
-            self.wandering.pop_front();
+            self.wandering.skip(1);
         }
         None
     }
@@ -379,8 +551,8 @@ impl Pending {
     /// It is to be sent again. Ask again.
     pub fn strays(&mut self, then: Time) -> Option<u32> {
         let (segment, _) = self.first_wanderer().filter(|stray| stray.1 < then)?;
-        self.wandering.pop_front();
-        self.interests.entry(segment).and_modify(|sent| sent.back = Back::Lost);
+        self.wandering.skip(1);
+        self.interests.set_state(segment, State::Lost);
         Some(segment)
     }
 
@@ -393,8 +565,8 @@ impl Pending {
     /// that its Data tell of all before it.
     pub fn probe(&mut self) -> Vec<u32> {
         let mut last: Vec<(Option<PathId>, Time, u32)> = Vec::new();
-        for (segment, sent) in self.interests.iter().filter(|(_, sent)| sent.back == Back::No) {
-            let new = (sent.path(), sent.at, *segment);
+        for sent in self.interests.iter().filter(|sent| sent.state == State::Flies) {
+            let new = (sent.path(), sent.at, sent.segment);
             match last.iter_mut().find(|known| known.0 == new.0) {
                 Some(known) if (known.1, known.2) < (new.1, new.2) => *known = new,
                 Some(_) => {}
@@ -404,7 +576,7 @@ impl Pending {
         let mut segments: Vec<u32> = last.into_iter().map(|(_, _, segment)| segment).collect();
         segments.sort_unstable();
         for segment in &segments {
-            self.interests.entry(*segment).and_modify(|sent| sent.back = Back::Lost);
+            self.interests.set_state(*segment, State::Lost);
         }
         segments
     }
@@ -412,38 +584,46 @@ impl Pending {
     /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`:
     /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
-        let sent = self.interests.get_mut(&segment).filter(|a| a.back == Back::No)?;
-        (sent.back, sent.late_since) = (Back::Lost, Time::MAX);
-        Some(sent.path())
+        let sent = self.interests.get_mut(segment).filter(|sent| sent.state == State::Flies)?;
+        sent.state = State::Lost;
+        let path = sent.path();
+        if let Some(again) = self.repeats.get_mut().and_then(|repeats| repeats.records.get_mut(&segment)) {
+            again.late_since = Time::MAX;
+        }
+        Some(path)
     }
 
     /// Whether nothing is missing of what was asked for.
     pub fn is_empty(&self) -> bool {
-        self.interests.is_empty()
+        self.interests.len() == 0
     }
 
     /// Whether a segment is to be sent again.
     pub fn waits_to_be_sent(&self, segment: u32) -> bool {
-        self.interests.get(&segment).is_some_and(|a| a.back != Back::No)
+        self.interests.get(segment).is_some_and(|sent| sent.state != State::Flies)
     }
 
     /// The next segment that is late, or is to be kept pending; it is to be sent again. Ask again.
+    #[inline]
     pub fn late(&mut self, now: Time, timeout: Time) -> Option<Late> {
-        if self.earliest(timeout) > now {
-            return None;
-        }
+        if self.earliest(timeout) > now { None } else { self.next_late(now, timeout) }
+    }
+
+    #[cold]
+    fn next_late(&mut self, now: Time, timeout: Time) -> Option<Late> {
         let segment = match self.first_late(now, timeout) {
             Some(segment) => segment,
-            None => self.repeats.peek().filter(|r| r.0.0 <= now)?.0.1,
+            None => self.repeats.get()?.queue.peek().filter(|r| r.0.0 <= now)?.0.1,
         };
-        let line = self.interests.get(&segment)?.line();
-        let timeout = self.timeout(line, timeout);
-        let sent = self.interests.get_mut(&segment)?;
-        let lost = sent.lost_at(timeout) <= now || self.kept.is_none();
+        let sent = self.interests.get(segment)?;
+        let timeout = self.timeout(sent.line(), timeout);
+        let again = self.record(&sent);
+        let lost = sent.at.saturating_add(wait_of(timeout, again.times)) <= now || self.kept == Time::MAX;
         if lost {
-            sent.late_since = sent.late_since.min(sent.at);
+            let late_since = again.late_since.min(sent.at);
+            self.repeats.records.insert(segment, Repeated { late_since, ..again });
         }
-        sent.back = if lost { Back::Lost } else { Back::Kept };
+        self.interests.set_state(segment, if lost { State::Lost } else { State::Kept });
         Some(Late { segment, path: sent.path(), lost })
     }
 
@@ -452,14 +632,13 @@ impl Pending {
         let wait = self.again_after(timeout);
         loop {
             self.forget();
-            let (segment, at) = self.first.front().filter(|first| first.1.saturating_add(wait) <= now).copied()?;
-            let line = self.interests.get(&segment)?.line();
-            let late = at.saturating_add(self.again_after(self.timeout(line, timeout)));
+            let sent = self.interests.first().filter(|first| first.at.saturating_add(wait) <= now)?;
+            let late = sent.at.saturating_add(self.again_after(self.timeout(sent.line(), timeout)));
             if late <= now {
-                return Some(segment);
+                return Some(sent.segment);
             }
-            self.first.pop_front();
-            self.repeats.push(Reverse((late, segment, 1)));
+            self.interests.first += 1;
+            self.repeats.queue.push(Reverse((late, sent.segment, 1)));
         }
     }
 
@@ -476,25 +655,29 @@ impl Pending {
     }
 
     /// When the heads of both lists will be late, or would have been: none is earlier.
+    #[inline]
     fn earliest(&self, timeout: Time) -> Time {
         let wait = self.again_after(timeout);
-        let first = self.first.front().map_or(Time::MAX, |first| first.1.saturating_add(wait));
-        self.repeats.peek().map_or(first, |r| first.min(r.0.0))
+        let first = self.interests.first().map_or(Time::MAX, |first| first.at.saturating_add(wait));
+        match self.repeats.get() {
+            None => first,
+            Some(repeats) => repeats.queue.peek().map_or(first, |r| first.min(r.0.0)),
+        }
     }
 
-    /// Drops entries at the heads of both lists that count no more.
+    /// Passes over entries at the heads of both lists that count no more.
     fn forget(&mut self) {
-        while let Some((segment, _)) = self.first.front() {
-            if self.interests.get(segment).is_some_and(|a| a.sends == 1 && a.back == Back::No) {
+        while let Some(first) = self.interests.first() {
+            if self.flies(&first, 1) {
                 break;
             }
-            self.first.pop_front();
+            self.interests.first += 1;
         }
-        while let Some(Reverse((_, segment, sends))) = self.repeats.peek() {
-            if self.interests.get(segment).is_some_and(|a| a.sends == *sends && a.back == Back::No) {
+        while let Some(Reverse((_, segment, sends))) = self.repeats.get().and_then(|r| r.queue.peek().copied()) {
+            if self.interests.get(segment).is_some_and(|sent| self.flies(&sent, sends)) {
                 break;
             }
-            self.repeats.pop();
+            self.repeats.queue.pop();
         }
     }
 }
@@ -539,7 +722,7 @@ mod tests {
             }
             let flying = line.map_or(0, |line| pending.lines.flying(line));
             let most = 2 * 10 + SLACK;
-            assert!(pending.repeats.len().max(pending.wandering.len()).max(flying) <= most, "{pending:?}");
+            assert!(pending.repeats.queue.len().max(pending.wandering.len()).max(flying) <= most, "{pending:?}");
             for segment in 0..10 {
                 pending.on_interest_sent(segment, S(1), course, S(1));
             }

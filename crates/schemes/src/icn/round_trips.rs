@@ -2,6 +2,8 @@
 
 use midpath_core::units::Time;
 
+use crate::transport::lazy_box::{Initial, LazyBox};
+
 /// How long the least RTT is remembered, at least. Ours: as BBR does.
 const WINDOW: Time = Time::from_secs(10);
 
@@ -31,11 +33,14 @@ pub struct Smoothed {
 
 impl Default for Smoothed {
     fn default() -> Smoothed {
-        Smoothed { mean: Time::ZERO, var: Time::MAX }
+        Smoothed::NONE
     }
 }
 
 impl Smoothed {
+    /// Before the first sample.
+    const NONE: Smoothed = Smoothed { mean: Time::ZERO, var: Time::MAX };
+
     /// Called with each sample. RFC 6298, §2.2 and §2.3.
     pub fn add(&mut self, rtt: Time) {
         let Smoothed { mean, var } = *self;
@@ -65,14 +70,25 @@ impl Smoothed {
     }
 }
 
-/// Round trips: the least of late for the links, the smoothed one for the timeout (RFC 6298).
-#[derive(Debug, Clone, Copy)]
-pub struct RoundTrips {
-    smoothed: Smoothed,
-    /// What may be the round trip, as a first sample, where only what was asked for again has come since.
+/// What is known of a round trip where it is not sure which Interests were answered.
+#[derive(Debug, Clone)]
+struct Doubts {
+    /// What may be the round trip, as a first sample.
     longest: Smoothed,
     /// How often that came in a row.
     unsure: u32,
+}
+
+impl Initial for Doubts {
+    const INITIAL: &'static Doubts = &Doubts { longest: Smoothed::NONE, unsure: 0 };
+}
+
+/// Round trips: the least of late for the links, the smoothed one for the timeout (RFC 6298).
+#[derive(Debug)]
+pub struct RoundTrips {
+    smoothed: Smoothed,
+    /// Where only what was asked for again has come since.
+    doubts: LazyBox<Doubts>,
     least: [Time; 2],
     window: Time,
     min_timeout: Time,
@@ -85,8 +101,7 @@ impl RoundTrips {
     pub fn new(min_timeout: Time, k: u32) -> RoundTrips {
         RoundTrips {
             smoothed: Smoothed::default(),
-            longest: Smoothed::default(),
-            unsure: 0,
+            doubts: LazyBox::default(),
             least: [Time::MAX; 2],
             window: Time::ZERO,
             min_timeout,
@@ -101,16 +116,18 @@ impl RoundTrips {
     /// round trip is known it counts where Data came sooner after the last Interest than any do, so that the first
     /// one was answered (as Eifel, RFC 3522), or after sixteen in a row.
     pub fn add_longest(&mut self, now: Time, (longest, after_last): (Time, Time)) {
-        self.unsure += 1;
-        if self.least(now).is_none_or(|least| after_last < least) || self.unsure >= UNSURE {
-            self.longest = Smoothed::default();
-            self.longest.add(longest);
+        self.doubts.unsure += 1;
+        if self.least(now).is_none_or(|least| after_last < least) || self.doubts.unsure >= UNSURE {
+            self.doubts.longest = Smoothed::default();
+            self.doubts.longest.add(longest);
         }
     }
 
     /// Called with each sample.
     pub fn add(&mut self, now: Time, rtt: Time) {
-        (self.longest, self.unsure) = (Smoothed::default(), 0);
+        if let Some(doubts) = self.doubts.get_mut() {
+            *doubts = Doubts::INITIAL.clone();
+        }
         self.smoothed.add(rtt);
         if now.saturating_sub(self.window) >= WINDOW {
             (self.least, self.window) = ([Time::MAX, self.least[0]], now);
@@ -142,9 +159,15 @@ impl RoundTrips {
 
     /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
     pub fn timeout(&self) -> Time {
-        let least = self.smoothed().map(|mean| mean.saturating_add(GRANULARITY));
-        let (usual, longest) = (self.with_deviation(), self.longest.with_deviation(self.k));
-        let wait = usual.into_iter().chain(least).chain(longest).max().unwrap_or(Time::ZERO);
+        let Smoothed { mean, var } = self.smoothed;
+        let mut wait = Time::ZERO;
+        if var < Time::MAX {
+            let away = Time(var.0.saturating_mul(u64::from(self.k))).max(GRANULARITY);
+            wait = mean.saturating_add(away);
+        }
+        if let Some(longest) = self.doubts.get().and_then(|doubts| doubts.longest.with_deviation(self.k)) {
+            wait = wait.max(longest);
+        }
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
     }
 }

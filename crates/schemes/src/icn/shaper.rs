@@ -355,16 +355,21 @@ impl<T> Shaper<T> {
     #[inline]
     pub fn pass<U>(&mut self, now: Time, interest: &Interest<U>) -> bool {
         let ready = self.is_empty() && self.params.interests > 0 && self.next_turn() <= now;
-        let has_room = |back: &mut Back| match (back, interest.above) {
-            (Back::Due(calendar), Some(_)) => calendar.has_room(now, due(now, interest), whole(interest.data)),
-            (Back::Due(_), None) | (Back::Now(_), _) => true,
-        };
-        if !ready || !has_room(&mut self.back) {
+        if !ready {
             return false;
+        }
+        match (&mut self.back, interest.above) {
+            (Back::Due(calendar), Some(_)) => {
+                if !calendar.book_if_room(now, due(now, interest), whole(interest.data)) {
+                    return false;
+                }
+            }
+            (Back::Due(calendar), None) => calendar.book(now, now, whole(interest.data)),
+            (Back::Now(direction), _) => direction.book(now, interest.data),
         }
         self.full_until = Time::ZERO;
         self.arrivals += 1;
-        self.book(now, now, interest);
+        self.book_out(now, now, interest);
         true
     }
 
@@ -377,11 +382,17 @@ impl<T> Shaper<T> {
     /// Books an Interest that leaves now and came at `since`.
     #[inline]
     fn book<U>(&mut self, now: Time, since: Time, interest: &Interest<U>) {
-        self.out.book(now, interest.size);
         match &mut self.back {
             Back::Now(direction) => direction.book(now, interest.data),
             Back::Due(calendar) => calendar.book(now, due(now, interest), whole(interest.data)),
         }
+        self.book_out(now, since, interest);
+    }
+
+    /// The same of the way out; the way back is booked.
+    #[inline]
+    fn book_out<U>(&mut self, now: Time, since: Time, interest: &Interest<U>) {
+        self.out.book(now, interest.size);
         if self.sizes.own(interest.size, interest.data) {
             self.paced_by.0 = None;
         }
@@ -415,8 +426,10 @@ impl<T> Shaper<T> {
         let [primary, secondary] = &self.queues;
         let found = if secondary.is_empty() || primary.is_empty() {
             let class = usize::from(primary.is_empty());
-            let mut waiting = self.queues[class].iter();
-            waiting.position(|w| !stopped.holds(calendar, now, &w.interest)).map(|index| (class, index))
+            let queue = &self.queues[class];
+            let mut goes = |index: &usize| !stopped.holds(calendar, now, &queue[*index].interest);
+            // Mostly the first.
+            (0..queue.len()).find(&mut goes).map(|index| (class, index))
         } else {
             let mut at = [0; 2];
             loop {
@@ -622,9 +635,15 @@ impl Opposite {
     }
 
     /// That of the last whole interval; of the running one if that is over and nothing came since.
+    #[inline]
     fn rate(&self, now: Time) -> f64 {
         let age = now.saturating_sub(self.began);
-        if age >= OBSERVE { 8.0 * self.bytes as f64 / age.as_secs_f64() } else { self.before }
+        match age >= OBSERVE {
+            // Of most links none come in.
+            true if self.bytes == 0 => 0.0,
+            true => 8.0 * self.bytes as f64 / age.as_secs_f64(),
+            false => self.before,
+        }
     }
 }
 

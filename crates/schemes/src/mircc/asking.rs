@@ -74,6 +74,8 @@ pub struct Asking {
     segments: Segments,
     paths: Paths,
     rtts: RoundTrips,
+    /// How long to wait for what no later Data tell of: as the round trips until now say.
+    timeout: Time,
     /// While no path is known: when to ask again.
     probe_at: Time,
     /// And when there is something to do then.
@@ -100,10 +102,11 @@ pub struct Asking {
 impl Asking {
     /// Nothing has come. At most at this rate, if the flow has one of its own.
     pub fn new(params: &MirccParams, segments: Segments, limit: Option<Rate>) -> Asking {
-        Asking {
+        let mut asking = Asking {
             segments,
             paths: Paths::new(params, limit),
             rtts: RoundTrips::new(params.min_rto, RTO_K),
+            timeout: Time::ZERO,
             probe_at: Time::ZERO,
             wake_at: Time::MAX,
             last_sent: Time::ZERO,
@@ -115,7 +118,9 @@ impl Asking {
             begun: false,
             strayed: 0,
             timeouts: 0,
-        }
+        };
+        asking.timeout = asking.timeout_now(params);
+        asking
     }
 
     /// Called at the start; the first Data have this size.
@@ -148,14 +153,14 @@ impl Asking {
 
     /// Called before [`Asking::poll`]: finds what is late.
     pub fn on_time(&mut self, params: &MirccParams, now: Time) {
-        self.time_out(params, now);
+        self.time_out(now);
         // Else other Interests' Data will tell.
         if self.segments.wanted().is_none() {
             self.look_again(params, now);
         }
         self.paths.expire(now);
         if self.paths.is_empty() {
-            self.wake_at = self.segments.next_timeout(self.timeout(params));
+            self.wake_at = self.segments.next_timeout(self.timeout);
         }
     }
 
@@ -200,7 +205,7 @@ impl Asking {
             return self.wake_at.min(repair);
         }
         let turn = if wanted { self.paths.next_turn() } else { Time::MAX };
-        self.segments.first_of(turn, self.timeout(params)).min(repair)
+        self.segments.first_of(turn, self.timeout).min(repair)
     }
 
     /// An Interest in that segment.
@@ -225,7 +230,7 @@ impl Asking {
         let path = turn.map(|t| t.path);
         let rtt = self.rtt(params, path.filter(|_| steered && keeps_line), now);
         let course = Course { path, steered, in_line: keeps_line && path.is_some() };
-        self.segments.on_interest_sent(segment, now, course, self.timeout(params));
+        self.segments.on_interest_sent(segment, now, course, self.timeout);
         self.last_sent = now;
         Ask { segment, class, way, rtt, again }
     }
@@ -267,8 +272,8 @@ impl Asking {
         begun.then_some(Draw::Evenly)
     }
 
-    /// How long to wait for what no later Data tell of.
-    fn timeout(&self, params: &MirccParams) -> Time {
+    /// What the timeout is now.
+    fn timeout_now(&self, params: &MirccParams) -> Time {
         match params.repair {
             // What was asked for twice tells no round trip, so the first Data end this.
             Repair::LaterData if !self.begun => FIRST_TIMEOUT.min(params.min_rto),
@@ -328,7 +333,7 @@ impl Asking {
             return None;
         }
         let ask = self.ask(params, segment, None, now, rng);
-        let mut wait = self.timeout(params);
+        let mut wait = self.timeout;
         if wait < params.min_rto {
             // Nothing has come so far.
             wait = (wait * (1 << self.silences.min(MAX_SILENCES))).min(params.min_rto);
@@ -340,9 +345,8 @@ impl Asking {
     }
 
     /// Puts what has not come in time on the list again.
-    fn time_out(&mut self, params: &MirccParams, now: Time) {
-        let timeout = self.timeout(params);
-        while let Some(late) = self.segments.late(now, timeout) {
+    fn time_out(&mut self, now: Time) {
+        while let Some(late) = self.segments.late(now, self.timeout) {
             self.timeouts += u64::from(late.lost);
             if let Some(path) = late.path.filter(|_| late.lost) {
                 self.paths.lost(path, now);
@@ -376,6 +380,7 @@ impl Asking {
         self.silences = 0;
         self.find_lost(params, &answered, path, now);
         self.begun = true;
+        self.timeout = self.timeout_now(params);
         Some(rtt)
     }
 
@@ -395,15 +400,7 @@ impl Asking {
     }
 
     /// Called with a Nack, and the rates that it tells, if it does; `size` is that of its Data.
-    pub fn on_nack(
-        &mut self,
-        params: &MirccParams,
-        now: Time,
-        rng: &mut Stream,
-        segment: u32,
-        stamps: Option<Stamps>,
-        size: u16,
-    ) {
+    pub fn on_nack(&mut self, now: Time, rng: &mut Stream, segment: u32, stamps: Option<Stamps>, size: u16) {
         let Some(path) = self.segments.refused(segment) else { return };
         let Some(stamps) = stamps else {
             // From a forwarder that has no way on, or found a loop: another Interest may go another
@@ -416,7 +413,7 @@ impl Asking {
             // No Data yet: the rate that it tells says when to ask again.
             None => {
                 let wait = Time::from_secs_f64(8.0 * f64::from(size) / stamps.primary.max(1.0));
-                self.probe_at = now.saturating_add(wait.min(self.timeout(params)));
+                self.probe_at = now.saturating_add(wait.min(self.timeout));
             }
         }
     }

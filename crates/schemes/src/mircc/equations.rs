@@ -4,6 +4,8 @@
 //! Data that the Interests ask for ("inflated", §3.1.1). Each function serves the single class and, with its values,
 //! the primary and the secondary class: (6)–(10) and (13)–(16) repeat (2)–(5).
 
+use crate::explicit::{at_least, at_most};
+
 /// RCP's update, the baseline of §3.2, on an ICN port's y(t) and q(t).
 ///
 /// (1): R(t) = R(t−T) [1 + (T/d) (α(ηC − y(t)) − β q(t)/d) / C]
@@ -17,12 +19,12 @@ pub fn rcp_rate(r: f64, link: Target, load: Load, gains: RcpGains, period: f64) 
 /// Infinite for R(t−T) = 0, with which (3) and (4) give 0 for ever: zero is absorbing, hence the
 /// floor.
 pub fn full_rate_flows(c: f64, y: f64, r: f64) -> f64 {
-    c.max(y) / r
+    at_least(c, y) / r
 }
 
 /// (12): N̂_s = max{max(C_s(t), y_s(t)) / R_s(t−T), 1}. The paper prints R(t−T).
 pub fn full_rate_flows_secondary(c_s: f64, y_s: f64, r: f64) -> f64 {
-    full_rate_flows(c_s, y_s, r).max(1.0)
+    at_least(full_rate_flows(c_s, y_s, r), 1.0)
 }
 
 /// (3), (7), (13): base_rate(t) = (ηC − β(t) q(t)/d(t)) / N̂
@@ -34,7 +36,7 @@ pub fn base_rate(link: Target, beta: f64, load: Load, n: f64) -> f64 {
 ///
 /// Without traffic nothing has grown, and the fraction is left out.
 pub fn self_tuned_beta(least: f64, y: f64, y_before: f64) -> f64 {
-    if y > 0.0 { least.max((y - y_before) / y) } else { least }
+    if y > 0.0 { at_least((y - y_before) / y, least) } else { least }
 }
 
 /// (4), (9), (15): excess_rate(t) = R(t−T) − y(t)/N̂
@@ -73,8 +75,8 @@ pub fn secondary_capacity_derated(link: Target, y_p: f64) -> f64 {
 /// Below ηC of traffic (2)–(5) grow without bound, and figure 6's 12 + 3 needs R_p ≤ ηC. A sum that
 /// is not a number, which no input should give, becomes the floor.
 pub fn bounded(r: f64, floor: f64, cap: f64) -> f64 {
-    // `max` before `min`: f64::max takes the number where the other is NaN.
-    r.max(floor).min(cap)
+    // `at_least` first: it takes the bound where the other is NaN.
+    at_most(at_least(r, floor), cap)
 }
 
 /// A step of a rate, ours: down by as much as up, so that what comes and goes has no mean.
@@ -83,7 +85,7 @@ pub fn bounded(r: f64, floor: f64, cap: f64) -> f64 {
 /// which is less than R. Here a step down divides, but never by more than α does in (5).
 pub fn even_step(r: f64, x: f64, alpha: f64) -> f64 {
     let step = alpha * x;
-    if step < 0.0 { r * (1.0 / (1.0 - step)).max(1.0 - alpha) } else { r * (1.0 + step) }
+    if step < 0.0 { r * at_least(1.0 / (1.0 - step), 1.0 - alpha) } else { r * (1.0 + step) }
 }
 
 /// The repair, ours: footnote 3's α becomes α min(1, T/d) in both averages.
@@ -92,7 +94,7 @@ pub fn even_step(r: f64, x: f64, alpha: f64) -> f64 {
 /// α is the gain per period, and an R that may change by as much in every T as (5) lets it is
 /// unstable once the loop is longer than about 2.8 T.
 pub fn scaled_weight(alpha: f64, period: f64, d: f64) -> f64 {
-    alpha * (period / d).min(1.0)
+    alpha * at_most(period / d, 1.0)
 }
 
 /// §3.1.2: the time from one Interest to the next of a flow whose Data are to come at R. That is

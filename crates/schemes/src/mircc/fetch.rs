@@ -88,16 +88,15 @@ impl Fetch {
         if ctx.now >= self.stop {
             return ctx.finish();
         }
-        let (params, object) = (self.params.clone(), self.object);
-        self.asking.on_time(&params, ctx.now);
+        self.asking.on_time(&self.params, ctx.now);
         debug_assert!(self.asking.rates().iter().all(|r| *r >= 0.0 && r.is_finite()), "{:?}", self.asking.rates());
         loop {
-            let expected = self.expected();
+            let (expected, object) = (self.expected(), &self.object);
             let size = |segment| expected.unwrap_or_else(|| object.data_size(segment));
-            let Some(ask) = self.asking.poll(&params, ctx.now, ctx.rng, size) else { break };
+            let Some(ask) = self.asking.poll(&self.params, ctx.now, ctx.rng, size) else { break };
             self.send(ask, ctx);
         }
-        ctx.set_timer(self.asking.next(&params, ctx.now).min(self.stop));
+        ctx.set_timer(self.asking.next(&self.params, ctx.now).min(self.stop));
     }
 
     fn data(&mut self, data: &Packet, ctx: &mut EndpointCtx<'_>) {
@@ -124,7 +123,7 @@ impl Fetch {
     fn nack(&mut self, nack: &Packet, ctx: &mut EndpointCtx<'_>) {
         let segment = nack.segment();
         let stamps = nack.header::<Stamped>().map(|header| header.stamps());
-        self.asking.on_nack(&self.params, ctx.now, ctx.rng, segment, stamps, self.object.data_size(segment));
+        self.asking.on_nack(ctx.now, ctx.rng, segment, stamps, self.object.data_size(segment));
     }
 }
 

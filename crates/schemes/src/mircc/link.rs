@@ -53,6 +53,8 @@ pub struct MirccLink<K, T> {
     told: bool,
     out: Rate,
     back: Rate,
+    /// What the Data of Interests that ask for so much take which are counted ([`COUNTED`]): of the last that asked.
+    counted: (Bytes, Time),
 }
 
 impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
@@ -67,6 +69,7 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
             told: params.rates.rtt != RttSource::Upstream,
             out,
             back,
+            counted: (Bytes::ZERO, Time::ZERO),
         }
     }
 
@@ -92,7 +95,7 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
 
     #[cold]
     fn set_rates(&mut self, now: Time, out: Rate, back: Rate) {
-        (self.out, self.back) = (out, back);
+        (self.out, self.back, self.counted) = (out, back, (Bytes::ZERO, Time::ZERO));
         self.shaper.set_rates(now, out, back);
         self.rates.set_capacity(back);
     }
@@ -154,11 +157,14 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
     /// What the shaper is to know, and the round trip that counts: of the loop, from the stamp to its consumer and back
     /// with an Interest. What lies above the link is left out where it is known, but for what it takes to count Data.
     #[inline]
-    fn interest<U>(&self, request: Request<U>) -> (Option<Time>, Interest<U>) {
+    fn interest<U>(&mut self, request: Request<U>) -> (Option<Time>, Interest<U>) {
         let Request { token, size, data, class, rtt, via, passing } = request;
         let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
+        if self.counted.0 != data {
+            self.counted = (data, self.back.time_for(Bytes(COUNTED * data.0)));
+        }
         let below = |rtt: Time| match above {
-            Some(above) => rtt.saturating_sub(above).max(rtt.min(self.back.time_for(Bytes(COUNTED * data.0)))),
+            Some(above) => rtt.saturating_sub(above).max(rtt.min(self.counted.1)),
             None => rtt,
         };
         (rtt.filter(|_| self.told).map(below), Interest { token, size, data, class, via, above, passing })

@@ -80,7 +80,7 @@ impl Rtts {
     #[inline]
     pub fn add(&mut self, now: Time, rtt: Time) {
         let rtt = rtt.clamp(Rtts::SHORTEST, self.longest);
-        self.mean.add(rtt.as_secs_f64());
+        self.mean.add(rtt.short_secs_f64());
         let age = now.saturating_sub(self.window);
         if age >= Rtts::WINDOW {
             let before = if age >= Rtts::WINDOW * 2 { Time::ZERO } else { self.largest[0] };

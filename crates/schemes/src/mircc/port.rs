@@ -16,7 +16,7 @@ use super::params::{Inflation, MirccParams, RttSource};
 use crate::icn::above::Via;
 use crate::icn::awaited::Awaited;
 use crate::icn::forwarder::Down;
-use crate::icn::header::{Class, InterestHeader, Stamped, Trail};
+use crate::icn::header::{Class, InterestHeader, Plain, Stamped, Trail};
 use crate::icn::params::{Outage, Outstanding};
 use crate::icn::path::PathId;
 use crate::icn::pit::Key;
@@ -158,7 +158,10 @@ impl MirccPort {
     /// An Interest has come in: it books the link.
     #[inline(never)]
     fn asked(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) {
-        let announced = expected(packet.header::<InterestHeader>(), link.mtu);
+        let announced = match InterestHeader::along_path(packet) {
+            Some((expected, _)) => Bytes(u64::from(expected).min(u64::from(link.mtu))),
+            None => expected(packet.header::<InterestHeader>(), link.mtu),
+        };
         self.measure(1, packet);
         let data = self.expects(1, packet, announced, link.mtu);
         let state = self.link_at(now, link.rate, back);
@@ -171,16 +174,16 @@ impl MirccPort {
     fn stamp(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
         let (kind, key) = ((packet.kind, packet.size), key_of(packet));
         self.measure(1, packet);
-        let header = match Stamped::plain(packet) {
-            Some(_) => None,
-            None => packet.header::<Stamped>(),
+        let (plain, header) = match Stamped::plain(packet) {
+            Some(plain) => (Some(plain), None),
+            None => (None, packet.header::<Stamped>()),
         };
-        let path = Stamped::plain(packet).map(|plain| plain.path()).or(header.map(|h| h.path));
         if let Some(key) = key {
+            let path = plain.as_ref().map(Plain::path).or(header.map(|h| h.path));
             self.answered(now, kind, key, path.unwrap_or(PathId::START));
         }
         let rates = self.link_at(now, link.rate, back).whole_stamps();
-        if let Some(mut plain) = Stamped::plain(packet) {
+        if let Some(mut plain) = plain {
             return plain.lower(rates);
         }
         let Some((before, after)) = header.map(|h| (h, h.after(rates))) else { return false };

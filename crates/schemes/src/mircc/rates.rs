@@ -8,6 +8,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 use super::equations::{self as eq, Load, RcpGains, Target};
 use super::mean::Rtts;
 use super::params::{Capacity, Drain, Gain, Interval, RateParams, Reading, RttOf, RttSource, Update};
+use crate::explicit::{at_least, at_most, real};
 use crate::icn::header::{Class, Stamps};
 use crate::icn::mean::Mean;
 
@@ -15,6 +16,12 @@ use crate::icn::mean::Mean;
 fn about(a: Stamps, b: Stamps) -> bool {
     let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
     same(a.primary, b.primary) && same(a.secondary, b.secondary)
+}
+
+/// Bytes as a real number: whatever peers say, no more than signed ones hold.
+#[inline]
+fn amount(bytes: u64) -> f64 {
+    real(bytes.min(i64::MAX as u64))
 }
 
 /// One class's rate: the averages of (5), and y(t−T) of (8) and (14).
@@ -83,6 +90,13 @@ struct Seen {
     y: [f64; 2],
     c: f64,
     q: f64,
+    d: f64,
+}
+
+/// T and d(t), in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    period: f64,
     d: f64,
 }
 
@@ -209,16 +223,16 @@ impl LinkRates {
     /// includes all the queued Interests, regardless of class").
     pub fn tick(&mut self, now: Time, queued: Bytes) {
         let Some(running) = self.running.filter(|running| running.began < now) else { return };
-        let period = now.saturating_sub(running.began);
-        let per_second = |bytes: u64| 8.0 * bytes as f64 / period.as_secs_f64();
+        let (period, mean) = (now.saturating_sub(running.began).as_secs_f64(), self.mean_rtt());
+        let per_second = |bytes: u64| 8.0 * amount(bytes) / period;
         let y = self.offered.map(per_second);
         let c = self.capacity_left(per_second(self.opposite));
         let before = self.stamps();
-        self.update(c, y, queued, period);
+        self.update(c, y, queued, Span { period, d: mean.as_secs_f64() });
         self.bound();
         let idle = self.offered == [0; 2] && self.opposite == 0 && queued == Bytes::ZERO;
         let rests = idle && about(self.stamps(), before);
-        self.running = (!rests).then(|| self.interval_from(now));
+        self.running = (!rests).then(|| Running { began: now, ends: now.saturating_add(self.interval_of(mean)) });
         (self.offered, self.opposite, self.least_queue) = ([0; 2], 0, u64::MAX);
     }
 
@@ -241,9 +255,14 @@ impl LinkRates {
 
     /// T.
     pub fn interval(&self) -> Time {
+        self.interval_of(self.mean_rtt())
+    }
+
+    /// The same where d(t) is this.
+    fn interval_of(&self, mean: Time) -> Time {
         let wanted = match self.params.interval {
             Interval::Fixed(time) => time,
-            Interval::Of(RttOf::Mean) => self.mean_rtt(),
+            Interval::Of(RttOf::Mean) => mean,
             Interval::Of(RttOf::Largest) => self.rtts.largest().unwrap_or(self.params.initial_rtt),
         };
         let size = self.size.get().unwrap_or(0.0);
@@ -252,7 +271,9 @@ impl LinkRates {
         let ours = self.params.update == Update::Mircc && matches!(self.params.interval, Interval::Of(_));
         let gap = if self.params.sparse && ours { eq::interest_gap(self.primary.rate(), size) } else { 0.0 };
         let longest = self.params.max_interval.as_secs_f64();
-        wanted.max(Time::from_secs_f64(packets.max(gap).min(longest))).clamp(Time::from_us(1), self.params.max_interval)
+        wanted
+            .max(Time::from_secs_f64(at_most(at_least(packets, gap), longest)))
+            .clamp(Time::from_us(1), self.params.max_interval)
     }
 
     /// C of the equations.
@@ -265,26 +286,25 @@ impl LinkRates {
 
     /// d(t) where it divides q: the wait in this link's shaper belongs to an average RTT, but not
     /// to the least one.
-    fn drained_in(&self, c: f64, q: f64, period: Time) -> f64 {
-        let d = self.mean_rtt().as_secs_f64();
+    fn drained_in(&self, c: f64, q: f64, Span { period, d }: Span) -> f64 {
         let d = if self.params.rtt == RttSource::Least { d + q / c } else { d };
         match self.params.drain {
-            Drain::Interval => d.max(period.as_secs_f64()),
+            Drain::Interval => at_least(d, period),
             Drain::RoundTrip => d,
         }
     }
 
-    fn update(&mut self, c: f64, y: [f64; 2], queued: Bytes, period: Time) {
+    fn update(&mut self, c: f64, y: [f64; 2], queued: Bytes, span: Span) {
         let p = self.params;
-        let (q, least_q) = (8.0 * queued.as_f64(), 8.0 * self.least_queue.min(queued.0) as f64);
+        let (q, least_q) = (8.0 * amount(queued.0), 8.0 * amount(self.least_queue.min(queued.0)));
         let link = Target { eta: p.eta, capacity: c };
-        let d = self.drained_in(c, q, period);
+        let d = self.drained_in(c, q, span);
         let load = |y: f64| Load { y, q, d };
         if p.update == Update::Rcp {
             // RCP's d and T/d; it knows no classes.
-            let load = |y: f64| Load { d: self.drained_in(c, q, Time::ZERO), ..load(y) };
+            let load = |y: f64| Load { d: self.drained_in(c, q, Span { period: 0.0, ..span }), ..load(y) };
             let gains = RcpGains { alpha: p.rcp_alpha, beta: p.rcp_beta };
-            let rate = eq::rcp_rate(self.primary.rate(), link, load(y[0] + y[1]), gains, period.as_secs_f64());
+            let rate = eq::rcp_rate(self.primary.rate(), link, load(y[0] + y[1]), gains, span.period);
             self.primary.set(rate);
             self.secondary.set(0.0);
             return;
@@ -296,26 +316,23 @@ impl LinkRates {
         // (6)–(10)
         let r_p = self.primary.rate();
         let n = eq::full_rate_flows(c, y[0], r_p);
-        self.primary.update(link, load(y[0]), n, p.beta, self.weight(period));
-        self.update_secondary(period, Seen { y, c, q, d }, r_p);
+        self.primary.update(link, load(y[0]), n, p.beta, self.weight(span));
+        self.update_secondary(span, Seen { y, c, q, d }, r_p);
     }
 
     /// α of footnote 3.
-    fn weight(&self, period: Time) -> f64 {
+    fn weight(&self, Span { period, d }: Span) -> f64 {
         match self.params.gain {
             Gain::Printed => self.params.weight,
-            Gain::Scaled => {
-                let d = self.mean_rtt().as_secs_f64();
-                eq::scaled_weight(self.params.weight, period.as_secs_f64(), d)
-            }
+            Gain::Scaled => eq::scaled_weight(self.params.weight, period, d),
         }
     }
 
     /// (11)–(16); `r_p` is R_p(t−T).
-    fn update_secondary(&mut self, period: Time, seen: Seen, r_p: f64) {
+    fn update_secondary(&mut self, span: Span, seen: Seen, r_p: f64) {
         let p = self.params;
         if p.secondary_packets > 0.0 {
-            return self.steady_secondary(period, seen, r_p);
+            return self.steady_secondary(span, seen, r_p);
         }
         let Seen { y, c, q, d } = seen;
         let link = Target { eta: p.eta, capacity: c };
@@ -332,15 +349,15 @@ impl LinkRates {
         let n = eq::full_rate_flows_secondary(c_s, y[1], r);
         // What the primary class leaves to drain the queue is for that, and not for this class.
         let load = Load { y: y[1], q, d };
-        self.secondary.update(Target { capacity: c_s, ..link }, load, n, p.beta, self.weight(period));
+        self.secondary.update(Target { capacity: c_s, ..link }, load, n, p.beta, self.weight(span));
     }
 
     /// The same, ours, for a class that has one Interest in an interval, or none.
-    fn steady_secondary(&mut self, period: Time, seen: Seen, r_p: f64) {
+    fn steady_secondary(&mut self, span: Span, seen: Seen, r_p: f64) {
         let p = self.params;
         let Seen { y, c, q, d } = seen;
         let link = Target { eta: p.eta, capacity: c };
-        let (size, seconds) = (self.size.get().unwrap_or(0.0), period.as_secs_f64());
+        let (size, seconds) = (self.size.get().unwrap_or(0.0), span.period);
         // By (11) as printed this class has a part of every full link.
         let limited = p.residual == Reading::Corrected && r_p < UNLIMITED * link.full();
         // (11), below zero where the primary class was above its share: cut off there, the mean is too large.
@@ -352,21 +369,21 @@ impl LinkRates {
         self.secondary.y_before = y[1];
         let spare = left - beta * q / d - y[1] - kept;
         let least = p.secondary_packets * size / seconds;
-        let room = (left / p.eta).max(y[1]).max(least).max(1.0);
+        let room = at_least(at_least(at_least(left / p.eta, y[1]), least), 1.0);
         // (12): a step is a part of R_s, or of R_p as printed. Zero stays zero.
         let rate = self.secondary.rate();
         let r = match p.secondary_count {
             Reading::Printed => r_p,
             Reading::Corrected => rate,
         };
-        self.secondary.set(eq::even_step(rate, spare / room * (r / rate.max(1e-9)), self.weight(period)));
+        self.secondary.set(eq::even_step(rate, spare / room * (r / at_least(rate, 1e-9)), self.weight(span)));
     }
 
     /// Holds both rates between their floors and what the cap allows.
     fn bound(&mut self) {
         let p = &self.params;
         let largest = p.largest_rate.as_f64();
-        let cap = if p.cap > 0.0 { (p.cap * p.eta * self.capacity).min(largest) } else { largest };
+        let cap = if p.cap > 0.0 { at_most(p.cap * p.eta * self.capacity, largest) } else { largest };
         let above = if p.update == Update::Mircc && p.secondary_packets > 0.0 { ABOVE_CAP } else { 1.0 };
         let capacity = self.capacity;
         for (class, floor) in [(&mut self.primary, p.floor), (&mut self.secondary, p.secondary_floor)] {
@@ -376,8 +393,12 @@ impl LinkRates {
                 class.set(held);
             }
         }
-        self.stamps = Stamps { primary: self.primary.rate().min(cap), secondary: self.secondary.rate().min(cap) };
-        self.whole = self.stamps.to_bps();
+        let stamps =
+            Stamps { primary: at_most(self.primary.rate(), cap), secondary: at_most(self.secondary.rate(), cap) };
+        // Most links stand at their cap.
+        if stamps != self.stamps {
+            (self.stamps, self.whole) = (stamps, stamps.to_bps());
+        }
     }
 }
 

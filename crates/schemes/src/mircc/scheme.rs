@@ -15,9 +15,9 @@ use super::params::MirccParams;
 use super::port::MirccPort;
 use crate::icn::fib::{Copies, SharedGraph};
 use crate::icn::forwarder::{Down, IcnForwarder};
-use crate::icn::header::{InterestHeader, Stamped, Way, data_headers};
+use crate::icn::header::{InterestHeader, Stamped, Trail, Way, data_headers};
 use crate::icn::object::Object;
-use crate::icn::params::Outage;
+use crate::icn::params::{Outage, Steering};
 use crate::icn::producer::Producer;
 
 /// Builds the scheme: what the catalogue calls.
@@ -88,8 +88,11 @@ impl Transport for Icn {
 /// Data set out with the largest rate, and with what tells the path that their Interest was steered
 /// by.
 fn start(params: &MirccParams, interest: &Packet, data: &mut Packet) {
-    let way = interest.header::<InterestHeader>().map_or(Way::ANY, |h| h.way);
-    data.set_header(&Stamped::start(params.rates.largest_rate.0, params.steering.trail(way)));
+    let trail = match params.steering {
+        Steering::Shortcut => Trail::None,
+        steering => steering.trail(interest.header::<InterestHeader>().map_or(Way::ANY, |h| h.way)),
+    };
+    data.set_header(&Stamped::start(params.rates.largest_rate.0, trail));
 }
 
 /// What nodes run.

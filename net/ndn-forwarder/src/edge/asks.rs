@@ -160,7 +160,7 @@ impl Asks {
     pub fn on_nack(&mut self, now: Time, id: EntryId, stamps: Option<Stamps>, with: With<'_>) {
         let Some((flow, segment)) = self.held.get(&id).copied() else { return };
         let Some(state) = self.flows.get_mut(&flow) else { return };
-        state.asking.on_nack(with.params, now, with.rng, segment, stamps, state.size);
+        state.asking.on_nack(now, with.rng, segment, stamps, state.size);
         self.run(now, flow, with);
     }
 

@@ -17,6 +17,8 @@ pub struct LinkPrice {
     on_departure: bool,
     /// Of the last one that left, when it came.
     came: Time,
+    /// When the packet was told that was [`LinkPrice::quoted`] a price last.
+    asked: Time,
 }
 
 impl LinkPrice {
@@ -24,7 +26,7 @@ impl LinkPrice {
     /// longer ones are learned.
     pub fn new(rule: Rule, rtt: f64) -> LinkPrice {
         let history = History::new(Time::from_secs_f64(2.0 * rtt));
-        LinkPrice { rule, history, price: rule.minimum, on_departure: false, came: Time::ZERO }
+        LinkPrice { rule, history, price: rule.minimum, on_departure: false, came: Time::ZERO, asked: Time::ZERO }
     }
 
     /// The same; if `yes`, packets are told the price as they leave ([`LinkPrice::tell`]), not as they come.
@@ -70,8 +72,8 @@ impl LinkPrice {
         if header.rtt <= 0.0 {
             return self.price;
         }
-        let at = now.saturating_sub(Time::from_secs_f64(header.rtt.into()));
-        self.history.at(at, now).unwrap_or(self.rule.minimum)
+        self.asked = now.saturating_sub(Time::from_secs_f64(header.rtt.into()));
+        self.history.at(self.asked, now).unwrap_or(self.rule.minimum)
     }
 
     /// What a packet is charged that was `quoted` this. In a crowd prices rise within an instant.
@@ -99,7 +101,9 @@ impl LinkPrice {
     /// To be asked after [`LinkPrice::quoted`], for the same packet.
     #[inline]
     pub fn pays(&self, header: &FcpHeader, quoted: f64, now: Time) -> f64 {
-        if self.rule.additions.trust_balance && self.is_older(header, now) {
+        // What is remembered at a time is so later, too.
+        let may_be_older = header.rtt > 0.0 && !self.history.found(self.asked);
+        if may_be_older && self.rule.additions.trust_balance && self.is_older(header, now) {
             return header.left().max(self.rule.minimum);
         }
         header.pays(quoted)
@@ -107,17 +111,17 @@ impl LinkPrice {
 
     /// Whether the packet was told its price before what this link remembers: it has restarted, or the round trip has
     /// grown beyond all that were asked for, as behind a link that was down. A header's time has 24 bits.
-    #[inline]
+    #[cold]
     fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
         let quoted_at = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
-        header.rtt > 0.0 && !self.history.found(quoted_at)
+        !self.history.found(quoted_at)
     }
 
     /// Back to the minimum.
     pub fn reset(&mut self) {
         let LinkPrice { rule, on_departure, came, .. } = *self;
         let history = History::new(self.history.span());
-        *self = LinkPrice { rule, history, price: rule.minimum, on_departure, came };
+        *self = LinkPrice { rule, history, price: rule.minimum, on_departure, came, asked: Time::ZERO };
     }
 }
 

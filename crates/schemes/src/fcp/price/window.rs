@@ -12,6 +12,8 @@ use midpath_core::fifo::Fifo;
 use midpath_core::table::more;
 use midpath_core::units::Time;
 
+use crate::explicit::real;
+
 /// What the packets of a window add together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Terms {
@@ -127,12 +129,6 @@ impl Openings {
         }
         (self.first, self.new_sum) = (0, Opening::default());
     }
-}
-
-/// A count as a real number. Counts are far below 2^63: as such they take one instruction instead of five.
-#[inline(always)]
-fn real(count: u64) -> f64 {
-    count as i64 as f64
 }
 
 /// Most packets remembered. Ours: 2^20 are 50 MB and 1.2 s of full packets at 10 Gbps; what is

@@ -188,7 +188,23 @@ impl Calendar {
     #[inline]
     pub(super) fn book(&mut self, now: Time, due: Time, size: u32) {
         self.advance(now);
+        self.book_at(self.due(due), size);
+    }
+
+    /// The same if they have room.
+    #[inline]
+    pub(super) fn book_if_room(&mut self, now: Time, due: Time, size: u32) -> bool {
+        self.advance(now);
         let slot = self.due(due);
+        let room = size <= self.free(slot) || self.fits(slot, size);
+        if room {
+            self.book_at(slot, size);
+        }
+        room
+    }
+
+    #[inline]
+    fn book_at(&mut self, slot: u64, size: u32) {
         // Most find nothing booked from there on.
         if slot < self.end || size == 0 || size > self.carries {
             return self.book_from(slot, size);

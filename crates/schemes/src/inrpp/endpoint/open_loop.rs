@@ -57,9 +57,10 @@ impl Control {
         let line = line(ctx);
         let closed = self.closed().then(|| ack_rate(cwnd, view).min(line.as_f64()));
         let flows = ctx.shared.get::<HostFlows>();
-        if self.sending && flows.set((ctx.flow, self.to), closed) {
-            poke_others((ctx.flow, self.to), ctx);
+        if !self.sending || !flows.set((ctx.flow, self.to), closed) {
+            return self.read_share_of(flows, line, view, ctx.now);
         }
+        poke_others((ctx.flow, self.to), ctx);
         self.read_share(view, ctx);
     }
 
@@ -68,8 +69,13 @@ impl Control {
     /// down, no more than the ACKs' rate, until this flow's own ACK closes or opens the loop: with
     /// many flows that takes many round trips' worth of the host's rate.
     pub(super) fn read_share(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
-        let (line, now) = (line(ctx), ctx.now);
-        let flows = ctx.shared.get::<HostFlows>();
+        let line = line(ctx);
+        self.read_share_of(ctx.shared.get::<HostFlows>(), line, view, ctx.now);
+    }
+
+    /// The same of these flows on a port of this rate.
+    #[inline]
+    fn read_share_of(&mut self, flows: &HostFlows, line: Rate, view: &View, now: Time) {
         let mut rate = flows.share(line, now);
         if !self.closed() && flows.presses(self.passed.iter(), now.saturating_sub(self.common.expiry)) {
             rate = rate.min(Rate(ack_rate(view.pipe + self.mss(), view) as u64)).max(Rate(1));

@@ -69,13 +69,13 @@ impl Path {
     ///
     /// What is left of the gap grows or shrinks with it. Flows that count each rate from their last
     /// Interest on are pushed together by rates that fall: those of a gap into a part of the next.
-    fn due_at(&self, class: usize, gap: Time, phase: Option<f64>, now: Time) -> Time {
+    fn due_at(&self, class: usize, gap: Time, phase: f64, now: Time) -> Time {
         let (due, before) = (self.due[class], self.gap[class]);
         match phase {
-            None => self.last[class].saturating_add(gap),
-            Some(phase) if due == Time::MAX || before.is_zero() => now.saturating_add(gap.mul_f64(phase)),
-            Some(_) if due < now => due,
-            Some(_) => now.saturating_add((due - now).mul_f64(gap.as_secs_f64() / before.as_secs_f64())),
+            _ if phase.is_nan() => self.last[class].saturating_add(gap),
+            _ if due == Time::MAX || before.is_zero() => now.saturating_add(gap.mul_f64(phase)),
+            _ if due < now => due,
+            _ => now.saturating_add((due - now).mul_f64(gap.as_secs_f64() / before.as_secs_f64())),
         }
     }
 
@@ -100,11 +100,11 @@ pub struct Paths {
     shared: bool,
     /// Whether forwarders draw evenly by a value.
     evenly: bool,
-    /// A flow with a rate of its own asks for no more.
-    limit: Option<Rate>,
+    /// A flow with a rate of its own asks for no more, in bits per second; infinity for any other.
+    limit: f64,
     /// Where between two Interests a flow begins, from 0 to 1; it keeps its place when rates change.
-    /// `None`: each rate counts from the last Interest on.
-    phase: Option<f64>,
+    /// NaN: each rate counts from the last Interest on.
+    phase: f64,
     /// What the first Interest of a path asks for, in bits, where that counts.
     first_bits: f64,
 }
@@ -121,8 +121,8 @@ impl Paths {
             probe,
             shared: false,
             evenly: params.explores(),
-            limit,
-            phase: None,
+            limit: limit.map_or(f64::INFINITY, Rate::as_f64),
+            phase: f64::NAN,
             first_bits: 0.0,
         }
     }
@@ -130,7 +130,7 @@ impl Paths {
     /// Called at the start with a random number from 0 to 1: where between two Interests the flow
     /// begins, the first of which asks for Data of `size`.
     pub fn set_phase(&mut self, phase: f64, size: u16) {
-        (self.phase, self.first_bits) = (Some(phase), 8.0 * f64::from(size));
+        (self.phase, self.first_bits) = (phase, 8.0 * f64::from(size));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -213,7 +213,7 @@ impl Paths {
         self.list[index].rates.on_nack(stamps);
         self.share(now);
         let path = &mut self.list[index];
-        if self.phase.is_some() {
+        if !self.phase.is_nan() {
             for (due, gap) in path.due.iter_mut().zip(path.gap).filter(|(due, _)| (now..Time::MAX).contains(*due)) {
                 // Half a gap sooner or later than one that is left out: what is refused is asked for again.
                 *due = due.saturating_add(gap.mul_f64(0.5 + random));
@@ -276,7 +276,7 @@ impl Paths {
             path.demand = [demand.primary, demand.secondary];
         }
         let total: f64 = self.rates().iter().sum();
-        let scale = self.limit.map_or(1.0, |l| (l.as_f64() / total).min(1.0));
+        let scale = (self.limit / total).min(1.0);
         let (probe, phase) = (self.probe, self.phase);
         for path in &mut self.list {
             for class in 0..2 {
