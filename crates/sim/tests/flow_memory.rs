@@ -18,17 +18,17 @@ const PAIRS: usize = 8;
 
 /// Scheme, the most bytes per flow: what it takes now, and the goal. MPTCP over one path has none of its own.
 const BOUNDS: [(&str, usize, usize); 11] = [
-    ("newreno", 775, 512),
-    ("cubic", 840, 512),
-    ("dctcp", 1020, 800),
-    ("bbr", 1675, 800),
-    ("rcp", 710, 800),
-    ("fcp", 1080, 1200),
-    ("inrpp", 1155, 1200),
-    ("mircc", 1380, 1200),
-    ("prague", 1105, 800),
-    ("xcp", 930, 800),
-    ("mptcp", 2190, 2190),
+    ("newreno", 665, 512),
+    ("cubic", 730, 512),
+    ("dctcp", 912, 800),
+    ("bbr", 1506, 800),
+    ("rcp", 602, 800),
+    ("fcp", 968, 1200),
+    ("inrpp", 1091, 1200),
+    ("mircc", 1313, 1200),
+    ("prague", 966, 800),
+    ("xcp", 854, 800),
+    ("mptcp", 2082, 2190),
 ];
 
 /// Flows without end that lose nothing: four segments each are in the network, or what routers allot.
