@@ -275,7 +275,7 @@ impl Node {
                 driver.alarm(token, now);
                 self.timers.take_releases(driver);
             }
-            Wake::Endpoint(seat) => self.endpoint_timer(seat, at, now, pool, driver),
+            Wake::Endpoint(seat) => self.endpoint_timer(seat, now, pool, driver),
             Wake::Idle(port) => {
                 self.slots[usize::from(port.0)].cold().idle_armed = false;
                 self.poll(port, now, pool, driver);
@@ -306,6 +306,7 @@ impl Node {
             }
             Wake::Host => self.take_in(at, now, pool, driver),
             Wake::Driver(token) => return Woken::Driver(token),
+            Wake::Nothing => {}
         }
         Woken::Node
     }

@@ -4,6 +4,7 @@
 //! arrival before wake-up, port, order on the wire).
 
 mod arrival_heap;
+mod arrival_list;
 mod assemble;
 mod chance;
 mod delays;

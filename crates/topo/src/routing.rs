@@ -111,16 +111,19 @@ impl Routes {
     }
 
     /// How to get to the node that has column `to`.
-    #[inline]
+    #[inline(always)]
     fn column(&self, to: u32) -> &Column {
-        let column = &self.columns[to as usize];
-        match column.get() {
+        match self.columns[to as usize].get() {
             Some(known) => known,
-            None => column.get_or_init(|| self.work_out(to as usize)),
+            None => self.new_column(to as usize),
         }
     }
 
     #[cold]
+    fn new_column(&self, to: usize) -> &Column {
+        self.columns[to].get_or_init(|| self.work_out(to))
+    }
+
     fn work_out(&self, to: usize) -> Column {
         match to.checked_sub(self.anchors) {
             None => self.to_anchor(to),

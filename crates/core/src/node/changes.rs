@@ -50,7 +50,7 @@ impl Node {
             paths.on_routes(state);
         }
         down.iter().for_each(|port| self.clear(*port, now, pool, driver));
-        let ends: Vec<EndId> = self.endpoints.iter().map(|seat| seat.end).collect();
+        let ends: Vec<EndId> = self.endpoints.iter().map(|(end, _)| end).collect();
         for end in ends {
             if let Some(seat) = self.endpoints.find_end(end) {
                 self.call(seat, now, pool, driver, |e, ctx| e.on_routes(ctx));

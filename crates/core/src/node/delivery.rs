@@ -1,7 +1,5 @@
 //! Delivery of a packet to the endpoint of its flow.
 
-use super::endpoints::Seat;
-use super::timers::Wake;
 use super::{Driver, EndId, Node};
 use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool};
 use crate::rng::secret;
@@ -51,7 +49,7 @@ impl Node {
         let end = EndId { flow: packet.flow, peer: packet.src, active: false };
         let seat = self.endpoints.insert(end, endpoint);
         self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
-        self.endpoints.recycle(end).into_iter().for_each(|end| driver.gone(end));
+        self.endpoints.recycle(end, &mut self.timers).into_iter().for_each(|end| driver.gone(end));
         pool.give_back_payload(payload);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(packet, ctx));
     }
@@ -82,19 +80,10 @@ impl Node {
         }
     }
 
-    pub(super) fn endpoint_timer<D: Driver>(
-        &mut self,
-        index: u32,
-        at: Time,
-        now: Time,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) {
-        let Some(seat) = self.endpoints.seat(index) else { return };
-        if seat.timer.fire(at, now) {
+    /// The timer of the end in this seat has come up.
+    pub(super) fn endpoint_timer<D: Driver>(&mut self, index: u32, now: Time, pool: &mut Pool, driver: &mut D) {
+        if self.endpoints.fire(index, now, &mut self.timers) {
             self.call(index, now, pool, driver, |e, ctx| e.on_timer(ctx));
-        } else if let Some(at) = seat.timer.arm(now) {
-            self.timers.push(at, Wake::Endpoint(index));
         }
     }
 
@@ -109,9 +98,11 @@ impl Node {
         driver: &mut D,
         call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
     ) {
-        let Some(seat) = self.endpoints.seat(index) else { return };
+        let seat = self.endpoints.seat(index);
+        let end = seat.end();
+        let Some(endpoint) = seat.endpoint.as_deref_mut() else { return };
         let mut application = D::BYTES.then(|| {
-            let (supply, room) = (driver.supply(seat.end), driver.room(seat.end));
+            let (supply, room) = (driver.supply(end), driver.room(end));
             Application { supply, room, ..Application::default() }
         });
         // Before any of them draws a number: whenever it is drawn, it is the same.
@@ -125,7 +116,7 @@ impl Node {
         let mut ctx = EndpointCtx {
             now,
             node: self.id,
-            flow: seat.end.flow,
+            flow: end.flow,
             rng: &mut self.streams.endpoints,
             secret,
             shared: &mut self.shared,
@@ -135,28 +126,26 @@ impl Node {
             out: &mut self.out,
             pokes: &mut self.pokes,
             actions: &mut self.actions,
-            timer: &mut seat.timer.deadline,
+            timer: &mut seat.deadline,
             outcome: &mut outcome,
             successor: Some(&mut successor),
             application: if D::BYTES { application.as_mut() } else { None },
         };
-        call(seat.endpoint.as_mut(), &mut ctx);
-        if let Some(successor) = successor {
+        call(endpoint, &mut ctx);
+        if successor.is_some() {
             seat.endpoint = successor;
         }
         if D::BYTES
             && let Some(application) = application
         {
-            Node::tell(seat.end, application, outcome, pool, driver);
+            Node::tell(end, application, outcome, pool, driver);
         }
         if D::TRACES {
             Node::trace_notes(pool, driver);
-            Node::trace_call(seat, self.out.range(first..), pool, driver);
+            Node::trace_call((end, seat.endpoint.as_deref()), self.out.range(first..), pool, driver);
         }
         if outcome.is_empty() {
-            if let Some(at) = seat.timer.arm(now) {
-                self.timers.push(at, Wake::Endpoint(index));
-            }
+            self.endpoints.arm(index, now, &mut self.timers);
         } else {
             self.conclude(index, outcome, now, driver);
         }
@@ -169,17 +158,14 @@ impl Node {
     /// A half of a flow is complete, or the end is over.
     #[cold]
     fn conclude<D: Driver>(&mut self, index: u32, outcome: Outcome, now: Time, driver: &mut D) {
-        let Some(seat) = self.endpoints.seat(index) else { return };
         if !D::BYTES {
-            let end = seat.end;
+            let end = self.endpoints.seat(index).end();
             outcome.halves().for_each(|half| driver.completed(end, half));
             self.timers.take_releases(driver);
         }
         if !outcome.has(Outcome::FINISHED) {
-            if let Some(at) = seat.timer.arm(now) {
-                self.timers.push(at, Wake::Endpoint(index));
-            }
-        } else if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {
+            self.endpoints.arm(index, now, &mut self.timers);
+        } else if let Some((end, endpoint)) = self.endpoints.remove(index, &mut self.timers) {
             driver.finished(end.flow, end.active, endpoint.report());
             driver.gone(end);
         }
@@ -249,10 +235,7 @@ impl Node {
 
     /// Sets an endpoint's timer to now.
     pub(super) fn wake(&mut self, index: u32, now: Time) {
-        let Some(seat) = self.endpoints.seat(index) else { return };
-        seat.timer.deadline = now;
-        if let Some(at) = seat.timer.arm(now) {
-            self.timers.push(at, Wake::Endpoint(index));
-        }
+        self.endpoints.seat(index).deadline = now;
+        self.endpoints.arm(index, now, &mut self.timers);
     }
 }

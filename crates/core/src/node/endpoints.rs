@@ -1,29 +1,91 @@
-//! The endpoints of a node: a slab, indexed by flow number.
+//! The endpoints of a node: a slab, indexed by flow number, with their timers.
 //!
 //! A flow is known by its number and its peer (see `wire`: addresses and ports). The number usually suffices, so it
 //! is looked up first and the peer is compared afterwards.
 
+mod flow_table;
+mod tree;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use flow_table::FlowTable;
+use rustc_hash::FxHashSet;
 
 use super::EndId;
-use super::timers::Lazy;
+use super::timers::Timers;
 use crate::packet::{FlowId, NodeId};
 use crate::roles::Endpoint;
 use crate::table::more;
+use crate::units::Time;
 
+/// What a node keeps of an end. Its flow, peer and half are an [`EndId`].
 pub(super) struct Seat {
-    pub endpoint: Box<dyn Endpoint>,
-    pub end: EndId,
-    pub timer: Lazy,
+    /// `None` where nobody sits.
+    pub endpoint: Option<Box<dyn Endpoint>>,
+    /// Of a free seat the next free one.
+    flow: FlowId,
+    peer: NodeId,
+    /// When the end wants to be told; [`Time::MAX`] for never.
+    pub deadline: Time,
+    /// When its timer comes up: not later.
+    armed: Time,
+    /// When it comes up again, whatever the deadline is then. Who waits for a pace and for a timeout by turns would set
+    /// a timer for each timeout.
+    parked: Time,
+    /// Which of the node's wishes that is.
+    asked: u32,
+    /// A place of the timers' tree (`tree`), and whether the end is the active one.
+    place: u32,
 }
 
-#[derive(Default)]
+// An active flow has two.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Seat>() == 56);
+
+/// No seat is free.
+const NONE: u32 = u32::MAX;
+
+/// The bit of an active end.
+const ACTIVE: u32 = 1 << 31;
+
+impl Seat {
+    const fn free(next: u32) -> Seat {
+        let (flow, peer) = (FlowId(next), EndId::ANYONE);
+        Seat {
+            endpoint: None,
+            flow,
+            peer,
+            deadline: Time::MAX,
+            armed: Time::MAX,
+            parked: Time::MAX,
+            asked: 0,
+            place: 0,
+        }
+    }
+
+    /// Who sits there.
+    #[inline]
+    pub fn end(&self) -> EndId {
+        EndId { flow: self.flow, peer: self.peer, active: self.place & ACTIVE != 0 }
+    }
+
+    /// Which seat's timer comes first below its place of the tree.
+    #[inline]
+    fn first(&self) -> u32 {
+        self.place & !ACTIVE
+    }
+
+    #[inline]
+    fn set_first(&mut self, seat: u32) {
+        self.place = self.place & ACTIVE | seat;
+    }
+}
+
 pub(super) struct Endpoints {
-    seats: Vec<Option<Seat>>,
-    free: Vec<u32>,
-    of_flow: FxHashMap<FlowId, u32>,
+    seats: Vec<Seat>,
+    /// The first free seat; each names the next.
+    free: u32,
+    of_flow: FlowTable,
     /// Flows with other peers whose number is taken. Peers choose the numbers, so the time to find
     /// one must not depend on them. None before the first.
     others: Option<Box<Others>>,
@@ -90,12 +152,19 @@ impl Closed {
     }
 }
 
+impl Default for Endpoints {
+    fn default() -> Endpoints {
+        let (seats, of_flow) = (Vec::new(), FlowTable::default());
+        Endpoints { seats, free: NONE, of_flow, others: None, closed: None, passive: 0, bounds: None }
+    }
+}
+
 impl Endpoints {
     /// The end that takes packets of this flow that come from this node.
     #[inline]
     pub fn find(&self, flow: FlowId, from: NodeId) -> Option<u32> {
-        let first = *self.of_flow.get(&flow)?;
-        let peer = self.seats.get(first as usize)?.as_ref()?.end.peer;
+        let first = self.find_own(flow)?;
+        let peer = self.seats[first as usize].peer;
         if peer == from || peer == EndId::ANYONE { Some(first) } else { self.find_other(flow, from) }
     }
 
@@ -107,18 +176,18 @@ impl Endpoints {
     /// The end of this flow that the node itself has opened; a peer's only if there is none.
     #[inline]
     pub fn find_own(&self, flow: FlowId) -> Option<u32> {
-        self.of_flow.get(&flow).copied()
+        self.of_flow.get(flow, &self.seats)
     }
 
     /// This very end.
     pub fn find_end(&self, end: EndId) -> Option<u32> {
-        let index = self.find(end.flow, end.peer)?;
-        self.seats[index as usize].as_ref().filter(|seat| seat.end == end).map(|_| index)
+        self.find(end.flow, end.peer).filter(|index| self.seats[*index as usize].end() == end)
     }
 
+    /// A seat, taken or free.
     #[inline]
-    pub fn seat(&mut self, index: u32) -> Option<&mut Seat> {
-        self.seats.get_mut(index as usize)?.as_mut()
+    pub fn seat(&mut self, index: u32) -> &mut Seat {
+        &mut self.seats[index as usize]
     }
 
     /// Keeps to these limits from now on.
@@ -133,7 +202,7 @@ impl Endpoints {
 
     /// Called when a passive end has been opened. If too many are half open, the oldest are
     /// forgotten; their first packets may come again.
-    pub fn recycle(&mut self, opened: EndId) -> Vec<EndId> {
+    pub fn recycle(&mut self, opened: EndId, timers: &mut Timers) -> Vec<EndId> {
         let Some(Bounds { limits, half_open }) = self.bounds.as_deref_mut() else { return Vec::new() };
         half_open.push_back(opened);
         if half_open.len() <= limits.half_open {
@@ -144,7 +213,7 @@ impl Endpoints {
         let surplus = half_open.len().saturating_sub(limit - limit / 4);
         let oldest: Vec<EndId> = half_open.drain(..surplus).collect();
         oldest.iter().filter_map(|end| self.find_end(*end)).collect::<Vec<_>>().into_iter().for_each(|index| {
-            self.vacate(index);
+            self.vacate(index, timers);
         });
         if let Some(bounds) = &mut self.bounds {
             bounds.half_open = half_open;
@@ -153,68 +222,79 @@ impl Endpoints {
     }
 
     fn is_half_open(&self, end: EndId) -> bool {
-        let seat = self.find_end(end).and_then(|i| self.seats[i as usize].as_ref());
-        seat.is_some_and(|s| !s.end.active && s.endpoint.is_half_open())
+        let seat = self.find_end(end).map(|index| &self.seats[index as usize]);
+        let endpoint = seat.filter(|seat| !seat.end().active).and_then(|seat| seat.endpoint.as_ref());
+        endpoint.is_some_and(|endpoint| endpoint.is_half_open())
     }
 
     pub fn insert(&mut self, end: EndId, endpoint: Box<dyn Endpoint>) -> u32 {
         self.passive += usize::from(!end.active);
-        let seat = Some(Seat { endpoint, end, timer: Lazy::default() });
-        let index = match self.free.pop() {
-            Some(i) => {
-                self.seats[i as usize] = seat;
-                i
-            }
-            None => {
-                if self.seats.len() == self.seats.capacity() {
-                    self.seats.reserve_exact(more(self.seats.len()));
-                }
-                self.seats.push(seat);
-                (self.seats.len() - 1) as u32
-            }
-        };
+        if self.free == NONE {
+            self.grow();
+        }
+        let index = self.free;
+        let seat = &mut self.seats[index as usize];
+        self.free = seat.flow.0;
+        (seat.endpoint, seat.flow, seat.peer) = (Some(endpoint), end.flow, end.peer);
+        seat.place = seat.first() | if end.active { ACTIVE } else { 0 };
         self.enter(end, index);
         index
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        // Few at first: what the first end costs is what most hosts of a large network have, and a tree of one is none.
+        let (seats, more) =
+            (self.seats.len(), if self.seats.len() < 4 { self.seats.len().max(1) } else { more(self.seats.len()) });
+        self.seats.reserve_exact(more);
+        let last = seats + more - 1;
+        debug_assert!(last < ACTIVE as usize, "{last} seats at a node");
+        self.seats.extend((seats..=last).map(|seat| Seat::free(if seat == last { NONE } else { seat as u32 + 1 })));
+        self.free = seats as u32;
+        self.grow_tree();
     }
 
     /// Sees to it that an end is found. The node's own comes first: others on this node reach it by
     /// its number alone.
     fn enter(&mut self, end: EndId, index: u32) {
-        let first = self.of_flow.get(&end.flow).copied();
-        let Some(known) = first.and_then(|first| self.seats[first as usize].as_ref()).map(|seat| seat.end) else {
-            self.of_flow.insert(end.flow, index);
-            return;
-        };
+        // The seat itself is not in the table yet.
+        let Some(first) = self.find_own(end.flow) else { return self.of_flow.insert(index, &self.seats) };
+        let known = self.seats[first as usize].end();
         if end.active && !known.active {
-            self.of_flow.insert(end.flow, index);
-            let others = self.others.get_or_insert_default();
-            others.extend(first.map(|first| ((known.flow, known.peer), first)));
+            self.of_flow.insert(index, &self.seats);
+            self.others.get_or_insert_default().insert((known.flow, known.peer), first);
         } else {
             self.others.get_or_insert_default().insert((end.flow, end.peer), index);
         }
     }
 
-    pub fn remove(&mut self, index: u32) -> Option<Seat> {
-        let seat = self.vacate(index)?;
-        if !seat.end.active {
-            self.closed.get_or_insert_default().insert((seat.end.flow, seat.end.peer));
+    /// Takes an end away for good.
+    pub fn remove(&mut self, index: u32, timers: &mut Timers) -> Option<(EndId, Box<dyn Endpoint>)> {
+        let (end, endpoint) = self.vacate(index, timers)?;
+        if !end.active {
+            self.closed.get_or_insert_default().insert((end.flow, end.peer));
         }
-        Some(seat)
+        Some((end, endpoint))
     }
 
     /// The same for an end that may open again.
-    fn vacate(&mut self, index: u32) -> Option<Seat> {
-        let seat = self.seats.get_mut(index as usize)?.take()?;
-        self.free.push(index);
-        self.passive -= usize::from(!seat.end.active);
-        self.leave(seat.end, index);
-        Some(seat)
+    fn vacate(&mut self, index: u32, timers: &mut Timers) -> Option<(EndId, Box<dyn Endpoint>)> {
+        let seat = &mut self.seats[index as usize];
+        let (end, endpoint) = (seat.end(), seat.endpoint.take()?);
+        timers.linger(if seat.parked == Time::MAX { seat.armed } else { seat.parked });
+        self.passive -= usize::from(!end.active);
+        self.leave(end, index);
+        let (free, seat) = (self.free, &mut self.seats[index as usize]);
+        *seat = Seat { place: seat.first(), ..Seat::free(free) };
+        self.free = index;
+        self.put_back(index, timers);
+        Some((end, endpoint))
     }
 
     fn leave(&mut self, end: EndId, index: u32) {
-        let first = self.of_flow.get(&end.flow) == Some(&index);
+        let first = self.find_own(end.flow) == Some(index);
         if first {
-            self.of_flow.remove(&end.flow);
+            self.of_flow.remove(end.flow, &self.seats);
         }
         let Some(others) = &mut self.others else { return };
         if !first {
@@ -223,7 +303,7 @@ impl Endpoints {
             && key.0 == end.flow
         {
             others.remove(&key);
-            self.of_flow.insert(end.flow, next);
+            self.of_flow.insert(next, &self.seats);
         }
     }
 
@@ -233,21 +313,24 @@ impl Endpoints {
     }
 
     /// Those alive, in a fixed order.
-    pub fn iter(&self) -> impl Iterator<Item = &Seat> {
-        self.seats.iter().flatten()
+    pub fn iter(&self) -> impl Iterator<Item = (EndId, &dyn Endpoint)> {
+        self.seats.iter().filter_map(|seat| Some((seat.end(), seat.endpoint.as_deref()?)))
     }
 
     pub fn memory(&self) -> usize {
         let closed = self.closed.as_ref().map_or(0, |c| c.flows.capacity() * 9 + c.order.capacity() * 8);
         // Without what the ends themselves have in boxes.
-        let ends: usize = self.iter().map(|seat| size_of_val(&*seat.endpoint)).sum();
-        ends + self.seats.capacity() * size_of::<Option<Seat>>() + self.of_flow.capacity() * 9 + closed
+        let ends: usize = self.iter().map(|(_, endpoint)| size_of_val(endpoint)).sum();
+        ends + self.seats.capacity() * size_of::<Seat>() + self.of_flow.memory() + closed
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::node::timers::Wake;
     use crate::packet::Packet;
     use crate::rng::{Purpose, below, stream};
     use crate::roles::{EndpointCtx, FlowReport};
@@ -278,7 +361,7 @@ mod tests {
     /// flow alone.
     #[test]
     fn ends_of_one_number_are_told_apart_by_their_peers() {
-        let mut ends = Endpoints::default();
+        let (mut ends, mut timers) = (Endpoints::default(), Timers::default());
         let mut there: BTreeMap<(u32, u32), (bool, u32)> = BTreeMap::new();
         let mut rng = stream(5, Purpose::Fault, 0);
         for _ in 0..20_000 {
@@ -286,7 +369,9 @@ mod tests {
             // Of one number at most one is the node's own.
             let own = there.iter().any(|((f, _), (active, _))| *f == flow && *active);
             match there.remove(&(flow, peer)) {
-                Some((_, index)) => assert_eq!(ends.remove(index).map(|s| s.end.peer), Some(NodeId(peer))),
+                Some((_, index)) => {
+                    assert_eq!(ends.remove(index, &mut timers).map(|(end, _)| end.peer), Some(NodeId(peer)))
+                }
                 None => {
                     let active = !own && below(&mut rng, 2) == 0;
                     let end = EndId { flow: FlowId(flow), peer: NodeId(peer), active };
@@ -302,6 +387,85 @@ mod tests {
             }
             assert_eq!(ends.of_flow.len() + ends.others.as_ref().map_or(0, |o| o.len()), there.len());
             assert_eq!(ends.passive, there.values().filter(|e| !e.0).count());
+        }
+    }
+
+    /// A seat's, with its deadline, or the driver's.
+    type Wish = Result<(u32, Option<u64>), u32>;
+
+    proptest! {
+        /// Whatever comes, goes and moves its deadline: ends are told when that has come, and of those for one time each in
+        /// the order in which they asked, between the node's other wishes.
+        #[test]
+        fn ends_are_told_when_they_are_due_and_in_the_order_of_asking(
+            steps in prop::collection::vec((0u64..4, 0u32..24, prop::option::of(0u64..20), 0u8..4), 1..300), from: u32,
+        ) {
+            let (mut ends, mut timers) = (Endpoints::default(), Timers::default());
+            (0..from % 3).for_each(|_| assert!(timers.number() > 0));
+            let mut there: BTreeMap<u32, u32> = BTreeMap::new();
+            // When each seat's timer comes up, in the order of asking, and its deadline; a driver's wishes have none.
+            let mut truth: Vec<(u64, Wish)> = Vec::new();
+            let (mut now, mut lingers, mut parked) = (0, None, BTreeMap::<u32, u64>::new());
+            for (number, (passed, flow, deadline, kind)) in (0..).zip(steps) {
+                now += passed;
+                while timers.next() <= Time(now) {
+                    if let Some(at) = lingers.take_if(|at| truth.iter().all(|wish| *at <= wish.0)) {
+                        prop_assert_eq!(timers.pop_due(Time(now)), Some((Time(at), Wake::Nothing)));
+                        continue;
+                    }
+                    truth.sort_by_key(|wish| wish.0);
+                    let (at, wish) = truth.remove(0);
+                    let due = timers.pop_due(Time(now));
+                    match wish {
+                        Err(token) => prop_assert_eq!(due, Some((Time(at), Wake::Driver(token)))),
+                        Ok((seat, deadline)) => {
+                            prop_assert_eq!(due, Some((Time(at), Wake::Endpoint(seat))));
+                            prop_assert_eq!(ends.fire(seat, Time(now), &mut timers), deadline.is_some_and(|due| due <= now));
+                            let later = deadline.filter(|due| *due > now);
+                            let before = later.filter(|due| parked.get(&seat).is_none_or(|parked| due < parked));
+                            truth.extend(before.or_else(|| parked.remove(&seat)).map(|at| (at, Ok((seat, later)))));
+                        }
+                    }
+                }
+                prop_assert!(truth.iter().all(|wish| wish.0 > now));
+                prop_assert_eq!(timers.is_resting(), truth.is_empty() && lingers.is_none());
+                let index = there.get(&flow).copied();
+                match (kind, index) {
+                    (0, Some(index)) => {
+                        there.remove(&flow);
+                        prop_assert!(ends.remove(index, &mut timers).is_some());
+                        let gone = truth.extract_if(.., |wish| wish.1.is_ok_and(|(seat, _)| seat == index));
+                        lingers = gone.map(|wish| wish.0).chain(lingers).chain(parked.remove(&index)).max();
+                    }
+                    (1, _) => {
+                        timers.push(Time(now + passed), Wake::Driver(number));
+                        truth.push((now + passed, Err(number)));
+                    }
+                    (_, None) => {
+                        let end = EndId { flow: FlowId(flow), peer: NodeId(0), active: flow % 2 == 0 };
+                        there.insert(flow, ends.insert(end, Box::new(Deaf)));
+                    }
+                    (_, Some(index)) => {
+                        let deadline = deadline.map(|later| now + later);
+                        ends.seat(index).deadline = deadline.map_or(Time::MAX, Time);
+                        ends.arm(index, Time(now), &mut timers);
+                        let place = truth.iter().position(|wish| wish.1.is_ok_and(|(seat, _)| seat == index));
+                        match (place, deadline) {
+                            (Some(place), Some(due)) if due < truth[place].0 => {
+                                parked.entry(index).or_insert(truth[place].0);
+                                truth.retain(|wish| wish.1.is_err() || wish.1.is_ok_and(|(seat, _)| seat != index));
+                                truth.push((due, Ok((index, deadline))));
+                            }
+                            (Some(place), _) => truth[place].1 = Ok((index, deadline)),
+                            (None, Some(due)) => truth.push((due, Ok((index, deadline)))),
+                            (None, None) => {}
+                        }
+                    }
+                }
+                prop_assert_eq!(timers.next().0, truth.iter().map(|wish| wish.0).chain(lingers).min().unwrap_or(u64::MAX));
+                prop_assert_eq!(ends.iter().count(), there.len());
+                prop_assert!(there.iter().all(|(flow, index)| ends.find_own(FlowId(*flow)) == Some(*index)));
+            }
         }
     }
 }

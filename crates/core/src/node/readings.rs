@@ -78,13 +78,13 @@ impl Node {
 
     /// The endpoints that are still here: flow, whether it is the active end, endpoint.
     pub fn endpoints(&self) -> impl Iterator<Item = (FlowId, bool, &dyn Endpoint)> + '_ {
-        self.endpoints.iter().map(|s| (s.end.flow, s.end.active, s.endpoint.as_ref()))
+        self.endpoints.iter().map(|(end, endpoint)| (end.flow, end.active, endpoint))
     }
 
     /// The reports of the endpoints that are still here: flow, whether it is the active end,
     /// report.
     pub fn reports(&self) -> impl Iterator<Item = (FlowId, bool, FlowReport)> + '_ {
-        self.endpoints.iter().map(|s| (s.end.flow, s.end.active, s.endpoint.report()))
+        self.endpoints.iter().map(|(end, endpoint)| (end.flow, end.active, endpoint.report()))
     }
 
     /// Bytes of memory that grow with flows and timers.

@@ -13,7 +13,7 @@ use crate::units::Time;
 pub(super) enum Wake {
     /// A flow starts here.
     Start(FlowId),
-    /// An endpoint's slot asked to be looked at.
+    /// The timer of the endpoint in this seat has come up.
     Endpoint(u32),
     /// A transmitter becomes idle.
     Idle(PortId),
@@ -33,6 +33,8 @@ pub(super) enum Wake {
     Driver(u32),
     /// Of what the driver's applications wait for.
     Alarm(u32),
+    /// An end might have wanted to be told of something.
+    Nothing,
 }
 
 /// What happens at a node because of flows that have ended.
@@ -47,14 +49,28 @@ pub enum Release {
 /// When, which in the order of asking, and for what.
 type Wish = (Time, u64, Wake);
 
+/// The first of the ends' timers, which are in a tree of their own (`endpoints/tree.rs`).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FirstEnd {
+    /// [`Time::MAX`] if no end has one.
+    pub at: Time,
+    /// Which of the wishes it is.
+    pub asked: u32,
+    pub seat: u32,
+}
+
 /// Wishes ordered by time, then by the order in which they were made.
 #[repr(C)]
 pub(super) struct Timers {
     /// When the first of them is due: asked before each hop, when the heap itself may not be in the
     /// cache.
     next: Time,
-    /// The first wish of all; the others are in the heap. Few nodes have more than two or three, and a heap
-    /// costs 80 instructions a wish.
+    end: FirstEnd,
+    /// The latest time for which the timer of an end was set that is gone; [`Time::MAX`] if that is over. The node is
+    /// woken then: a run goes on for as long as an end may have wanted to be told of something.
+    lingers: Time,
+    /// The first wish of all but the ends'; the others are in the heap. Few nodes have more than two or three, and a
+    /// heap costs 80 instructions a wish.
     first: Option<Wish>,
     /// None before the second.
     others: Option<Box<Others>>,
@@ -122,7 +138,8 @@ impl Starts {
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers { next: Time::MAX, first: None, others: None, made: 0, starts: None }
+        let end = FirstEnd { at: Time::MAX, asked: 0, seat: 0 };
+        Timers { next: Time::MAX, end, lingers: Time::MAX, first: None, others: None, made: 0, starts: None }
     }
 }
 
@@ -141,7 +158,41 @@ impl Timers {
     /// Whether all wishes are of that kind.
     pub fn is_resting(&self) -> bool {
         let (others, background) = self.others.as_ref().map_or((0, 0), |all| (all.heap.len(), all.background));
-        others + usize::from(self.first.is_some()) == background && self.starts.is_none()
+        let wishes = others + usize::from(self.first.is_some());
+        wishes == background && self.end.at == Time::MAX && self.lingers == Time::MAX && self.starts.is_none()
+    }
+
+    /// The number of a wish that an end makes now.
+    #[inline]
+    pub fn number(&mut self) -> u32 {
+        self.made += 1;
+        self.made as u32
+    }
+
+    /// Called when an end is gone whose timer was to come up at `at`.
+    #[inline]
+    pub fn linger(&mut self, at: Time) {
+        if at < Time::MAX && (self.lingers == Time::MAX || self.lingers < at) {
+            let was_next = self.lingers == self.next;
+            self.lingers = at;
+            if was_next {
+                self.next = self.first_start().min(self.first_wish());
+            }
+        }
+    }
+
+    /// Called when the first of the ends' timers is another one, or comes up earlier.
+    #[inline]
+    pub fn bring_end_forward(&mut self, first: FirstEnd) {
+        self.end = first;
+        self.next = self.next.min(first.at);
+    }
+
+    /// The same if it may come up later.
+    #[inline]
+    pub fn set_first_end(&mut self, first: FirstEnd) {
+        self.end = first;
+        self.next = self.first_start().min(self.first_wish());
     }
 
     /// Has flows start in this order, each before other wishes for its time.
@@ -196,7 +247,15 @@ impl Timers {
         }
     }
 
+    /// Takes the first wish. An end's stays until it has fired ([`Endpoints::fire`](super::endpoints::Endpoints::fire)).
+    #[inline]
     fn pop(&mut self) -> Option<(Time, Wake)> {
+        if self.lingers == self.next {
+            return Some((std::mem::replace(&mut self.lingers, Time::MAX), Wake::Nothing));
+        }
+        if self.end_is_first() {
+            return Some((self.end.at, Wake::Endpoint(self.end.seat)));
+        }
         let (at, _, wake) = self.first.take()?;
         self.first = self.others.as_mut().and_then(|others| others.heap.pop()).map(|wish| wish.0);
         Some((at, wake))
@@ -214,6 +273,10 @@ impl Timers {
         }
         if self.starts.is_some() {
             return self.pop_with_starts();
+        }
+        if self.lingers != self.next && self.end_is_first() {
+            // What comes next is known when it has fired.
+            return Some((self.end.at, Wake::Endpoint(self.end.seat)));
         }
         let due = self.pop();
         self.next = self.first_wish();
@@ -236,8 +299,19 @@ impl Timers {
         due
     }
 
+    /// Whether an end's timer comes up before all other wishes.
+    #[inline]
+    fn end_is_first(&self) -> bool {
+        let FirstEnd { at, asked, .. } = self.end;
+        at < Time::MAX
+            && self.first.is_none_or(|(wish, made, _)| {
+                at < wish || at == wish && (asked.wrapping_sub(made as u32) as i32).is_negative()
+            })
+    }
+
+    #[inline]
     fn first_wish(&self) -> Time {
-        self.first.map_or(Time::MAX, |wish| wish.0)
+        self.first.map_or(Time::MAX, |wish| wish.0).min(self.end.at).min(self.lingers)
     }
 
     pub fn memory(&self) -> usize {
@@ -321,8 +395,8 @@ mod tests {
         fn wishes_come_up_in_order(steps in prop::collection::vec((0u64..20, 0usize..4), 1..200)) {
             let (mut timers, mut truth, mut now) = (Timers::default(), Vec::new(), 0);
             for (i, (later, pops)) in steps.into_iter().enumerate() {
-                timers.push(Time(now + later), Wake::Endpoint(i as u32));
-                truth.push((Time(now + later), Wake::Endpoint(i as u32)));
+                timers.push(Time(now + later), Wake::Driver(i as u32));
+                truth.push((Time(now + later), Wake::Driver(i as u32)));
                 truth.sort_by_key(|wish| wish.0);
                 now += later / 4;
                 for _ in 0..pops {

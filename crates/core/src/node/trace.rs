@@ -1,10 +1,9 @@
 //! Trace events of a node, besides the fates of packets.
 
-use super::endpoints::Seat;
 use super::{Driver, EndId, Node};
 use crate::limit::Backlog;
 use crate::packet::{PacketId, Pkt, Pool, PortId};
-use crate::roles::{Action, Way};
+use crate::roles::{Action, Endpoint, Way};
 
 /// What happens to a packet between its beginning and its fate, besides that it comes in and leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +35,14 @@ impl Node {
 
     /// Tells a driver that traces how an end is after a call, and which packets it has made.
     pub(super) fn trace_call<'a, D: Driver>(
-        seat: &Seat,
+        (end, endpoint): (EndId, Option<&dyn Endpoint>),
         made: impl Iterator<Item = &'a (Way, Pkt)>,
         pool: &Pool,
         driver: &mut D,
     ) {
-        driver.called(seat.end, seat.endpoint.as_ref());
+        endpoint.into_iter().for_each(|endpoint| driver.called(end, endpoint));
         for (_, pkt) in made {
-            driver.step(pkt.id(), &pool[pkt], Step::Made(seat.end));
+            driver.step(pkt.id(), &pool[pkt], Step::Made(end));
         }
     }
 

@@ -72,6 +72,10 @@ pub enum Unsignalled {
 /// An AQM that decides on arrival alone, from the order of arrivals, lets a FIFO port be a
 /// [timetable](crate::roles::Timetable): a hop costs one event.
 pub trait Aqm: Send {
+    /// Whether [`Aqm::enqueue`] wants to be called. Asked once.
+    fn watches_arriving(&self) -> bool {
+        true
+    }
     /// Whether it looks at packets that leave. Asked once.
     fn watches_leaving(&self) -> bool {
         false

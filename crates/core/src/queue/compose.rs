@@ -125,7 +125,7 @@ impl<A: Aqm + 'static, S: Scheduler + 'static, G: Signal + 'static> Queue<A, S, 
 impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let waiting = self.waiting(ctx);
-        let verdict = self.ask(&pkt, false, ctx);
+        let verdict = if self.aqm.watches_arriving() { self.ask(&pkt, false, ctx) } else { Verdict::Pass };
         self.arm(ctx);
         let verdict = self.with_room(verdict, &ctx.pool[&pkt], waiting);
         if let Err(why) = self.follow(verdict, &pkt, ctx) {

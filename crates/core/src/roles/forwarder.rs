@@ -317,7 +317,8 @@ impl ShortestPath {
     pub(crate) fn remembered(&self, key: u32, dst: NodeId) -> Option<PortId> {
         let key = key & self.depends;
         let known = &self.remembered[ShortestPath::place(key, dst)];
-        (known.key == key && known.dst == dst).then_some(known.port)
+        // One branch in place of two.
+        ((known.key ^ key) | (known.dst.0 ^ dst.0) == 0).then_some(known.port)
     }
 
     /// Where the next hop is remembered.

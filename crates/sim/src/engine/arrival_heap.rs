@@ -11,7 +11,7 @@ pub(super) struct ArrivalHeap(Vec<u128>);
 
 /// Time first, then the link: one comparison decides.
 #[inline]
-const fn key(at: Time, link: u32) -> u128 {
+pub(super) const fn key(at: Time, link: u32) -> u128 {
     (at.0 as u128) << 32 | link as u128
 }
 

@@ -44,6 +44,8 @@ impl Tracing for &mut Trace {
 /// The node's driver during a call: everything of the part but the node itself.
 pub(super) struct NodeDriver<'a, T> {
     pub now: Time,
+    /// When the last packet arrived.
+    pub arrived: Time,
     pub node: u32,
     pub wires: &'a mut [Wire],
     pub common: &'a mut PartState,

@@ -8,21 +8,21 @@ use midpath_core::units::Time;
 
 use super::Event;
 use super::arrival_heap::ArrivalHeap;
+use super::arrival_list::ArrivalList;
 use super::driver::{NodeDriver, Tracing};
-use super::next_arrivals::MANY;
+use super::next_arrivals::{FEW, MANY};
 use super::rings::Entry;
 use super::tally::FlowFate;
 use super::wire::Wire;
 
-/// Up to this many ports the next arrival is found by a scan over all rings; above, by a heap of
-/// those that have one. Measured in evidence/bench/README.md.
-const FEW_PORTS: u32 = 12;
+/// Up to this many links those that bring something stand in a list; above, in a heap. Whose links are indexed has one.
+const FEW_LINKS: u32 = FEW as u32;
 
 /// How a node finds its next arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loop {
     Merge,
-    Scan,
+    List,
     Heap,
 }
 
@@ -36,7 +36,7 @@ impl Loop {
         }
         match links {
             1 | 2 => Loop::Merge,
-            0..=FEW_PORTS => Loop::Scan,
+            0..=FEW_LINKS => Loop::List,
             _ => Loop::Heap,
         }
     }
@@ -55,13 +55,15 @@ impl<T: Tracing> NodeDriver<'_, T> {
         first: u32,
         last: u32,
         horizon: Time,
-        heap: &mut ArrivalHeap,
+        (list, heap): (&mut ArrivalList, &mut ArrivalHeap),
     ) -> Time {
-        match Loop::of(last - first) {
+        let next = match Loop::of(last - first) {
             Loop::Merge => self.run_by_merge(node, pool, first, last, horizon),
-            Loop::Scan => self.run_by_scan(node, pool, first, last, horizon),
+            Loop::List => self.run_by_list(node, pool, (first, last), horizon, list),
             Loop::Heap => self.run_by_heap(node, pool, first, last, horizon, heap),
-        }
+        };
+        self.common.tally.last_arrival = self.common.tally.last_arrival.max(self.arrived);
+        next
     }
 
     /// One link or two: while one brings packets before the other, it goes on.
@@ -85,36 +87,56 @@ impl<T: Tracing> NodeDriver<'_, T> {
             }
             // Nothing new comes to the other one meanwhile, and a tie is compared again.
             let others = other.min(horizon);
-            while let Some(entry) = self.common.rings.pop(ring, pool) {
+            while let Some((entry, next)) = self.common.rings.pop(ring, pool) {
                 self.arrival(node, pool, (first, ring), at, entry);
-                at = self.common.rings.next_arrival(ring);
-                if at >= others || node.next_wake() < at {
+                if next >= others || node.next_wake() < next {
                     break;
                 }
+                at = next;
             }
         }
     }
 
-    /// Three to twelve links: the times of all next arrivals are compared for each event.
+    /// Three to 32 links: a list of those that bring something before `horizon`, filled once.
     #[inline(never)]
-    fn run_by_scan(&mut self, node: &mut Node, pool: &mut Pool, first: u32, last: u32, horizon: Time) -> Time {
-        loop {
-            // Ties go to the first, which is the lower port: the order is total.
-            let (mut at, mut ring) = (Time::MAX, 0);
-            for (i, next) in self.common.rings.next_arrivals().all(first, last).iter().enumerate() {
-                if *next < at {
-                    (at, ring) = (*next, first + i as u32);
-                }
-            }
+    fn run_by_list(
+        &mut self,
+        node: &mut Node,
+        pool: &mut Pool,
+        (first, last): (u32, u32),
+        horizon: Time,
+        list: &mut ArrivalList,
+    ) -> Time {
+        list.clear();
+        // What comes next, as far as it is known.
+        let mut beyond =
+            self.common.rings.next_arrivals_mut().take_before(first, last, horizon, |link, at| list.insert(link, at));
+        // Ties go to the lower port: the order is total.
+        while let Some((at, ring)) = list.first() {
             let wake = node.next_wake();
-            if at.min(wake) >= horizon {
-                return at.min(wake);
-            }
             if wake < at {
                 self.wake(node, pool, wake);
-            } else if let Some(entry) = self.common.rings.pop(ring, pool) {
-                self.arrival(node, pool, (first, ring), at, entry);
+                continue;
             }
+            let Some((entry, next)) = self.common.rings.pop(ring, pool) else { break };
+            if next < horizon {
+                list.replace_first(next);
+            } else {
+                beyond = beyond.min(next);
+                list.pop();
+            }
+            self.arrival(node, pool, (first, ring), at, entry);
+        }
+        self.wake_before(node, pool, horizon);
+        beyond.min(node.next_wake())
+    }
+
+    /// Wakes a node to which no packet comes before `horizon`.
+    #[inline]
+    fn wake_before(&mut self, node: &mut Node, pool: &mut Pool, horizon: Time) {
+        while node.next_wake() < horizon {
+            let wake = node.next_wake();
+            self.wake(node, pool, wake);
         }
     }
 
@@ -148,30 +170,25 @@ impl<T: Tracing> NodeDriver<'_, T> {
                 self.wake(node, pool, wake);
                 continue;
             }
-            let Some(entry) = self.common.rings.pop(ring, pool) else { break };
-            match self.common.rings.next_arrival(ring) {
-                next if next < horizon => heap.replace_first(next),
-                next => {
-                    self.common.rings.next_arrivals_mut().index_arrival(ring, next);
-                    beyond = beyond.min(next);
-                    heap.pop();
-                }
+            let Some((entry, next)) = self.common.rings.pop(ring, pool) else { break };
+            if next < horizon {
+                heap.replace_first(next);
+            } else {
+                self.common.rings.next_arrivals_mut().index_arrival(ring, next);
+                beyond = beyond.min(next);
+                heap.pop();
             }
             self.arrival(node, pool, (first, ring), at, entry);
         }
-        while node.next_wake() < horizon {
-            let wake = node.next_wake();
-            self.wake(node, pool, wake);
-        }
+        self.wake_before(node, pool, horizon);
         beyond.min(node.next_wake())
     }
 
     /// A packet has come over one of the node's rings, the first of which is `first`.
     #[inline(always)]
     fn arrival(&mut self, node: &mut Node, pool: &mut Pool, (first, ring): (u32, u32), at: Time, entry: Entry) {
-        self.now = at;
+        (self.now, self.arrived) = (at, at);
         self.common.tally.events += 1;
-        self.common.tally.last_arrival = self.common.tally.last_arrival.max(at);
         if entry.corrupt() {
             return self.drop_corrupted(pool, (first, ring), entry);
         }
@@ -305,7 +322,7 @@ mod tests {
         };
         let usual = run(None);
         assert_eq!(usual.summary("completed"), Some(39.0));
-        assert!(run(Some(Loop::Scan)).repeatable() == usual.repeatable());
+        assert!(run(Some(Loop::List)).repeatable() == usual.repeatable());
         assert!(run(Some(Loop::Heap)).repeatable() == usual.repeatable());
     }
 }

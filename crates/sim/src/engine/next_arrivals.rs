@@ -77,7 +77,7 @@ impl NextArrivals {
     }
 
     /// Those of the links from `first` to before `last`.
-    #[inline]
+    #[cfg(test)]
     pub fn all(&self, first: u32, last: u32) -> &[Time] {
         &self.times[first as usize..last as usize]
     }

@@ -12,6 +12,7 @@ use prefetch::{LARGE, Prefetched};
 use rustc_hash::FxHashMap;
 
 use super::arrival_heap::ArrivalHeap;
+use super::arrival_list::ArrivalList;
 use super::delays::AllDelays;
 use super::driver::{NodeDriver, Tracing, Untraced};
 use super::mail::Mail;
@@ -78,6 +79,7 @@ pub(crate) struct Part {
     /// Of a traced run: its record.
     trace: Option<Box<Trace>>,
     pub(super) batch: Vec<u32>,
+    list: ArrivalList,
     heap: ArrivalHeap,
 }
 
@@ -118,8 +120,8 @@ impl Part {
             bucket_end: Time::ZERO,
             staged: Vec::new(),
         };
-        let (batch, heap) = (Vec::new(), ArrivalHeap::default());
-        let mut part = Part { nodes, spans, wires, pool: Pool::new(), common, trace: None, batch, heap };
+        let (batch, list, heap) = (Vec::new(), ArrivalList::default(), ArrivalHeap::default());
+        let mut part = Part { nodes, spans, wires, pool: Pool::new(), common, trace: None, batch, list, heap };
         if watched {
             part.observe_packets();
         }
@@ -294,8 +296,9 @@ impl Part {
         let Span { first, last, .. } = self.spans[n as usize];
         let node = &mut self.nodes[n as usize];
         let wires = &mut self.wires[first as usize..last as usize];
-        let mut driver = NodeDriver { now: Time::ZERO, node: n, wires, common: &mut self.common, tracing };
-        let next = driver.run(node, &mut self.pool, first, last, horizon, &mut self.heap);
+        let mut driver =
+            NodeDriver { now: Time::ZERO, arrived: Time::ZERO, node: n, wires, common: &mut self.common, tracing };
+        let next = driver.run(node, &mut self.pool, first, last, horizon, (&mut self.list, &mut self.heap));
         self.common.calendar.renew(n, next);
         if let Some(waiting) = &mut self.common.waiting
             && !waiting.news.is_empty()

@@ -131,15 +131,17 @@ impl Rings {
         load
     }
 
-    /// Takes the first packet of a ring that has one. The cache fetches the next one meanwhile.
+    /// Takes the first packet of a ring that has one, and says when the next one arrives; [`Time::MAX`] if there is none.
+    /// The cache fetches it meanwhile.
     #[inline]
-    pub fn pop(&mut self, ring: u32, pool: &Pool) -> Option<Entry> {
+    pub fn pop(&mut self, ring: u32, pool: &Pool) -> Option<(Entry, Time)> {
         let queue = &mut self.rings[ring as usize].queue;
         let ((_, entry), next) = queue.pop_and_look()?;
         // If there is none, a packet of old is fetched: to ask first would cost more.
         next.1.fetch(pool);
-        self.arrivals.postpone(ring, if queue.is_empty() { Time::MAX } else { next.0 });
-        Some(entry)
+        let at = if queue.is_empty() { Time::MAX } else { next.0 };
+        self.arrivals.postpone(ring, at);
+        Some((entry, at))
     }
 
     /// Has the cache fetch a ring.

@@ -84,6 +84,10 @@ impl Codel {
 }
 
 impl Aqm for Codel {
+    fn watches_arriving(&self) -> bool {
+        false
+    }
+
     fn watches_leaving(&self) -> bool {
         true
     }

@@ -49,6 +49,10 @@ impl CodelDataPlane {
 }
 
 impl Aqm for CodelDataPlane {
+    fn watches_arriving(&self) -> bool {
+        false
+    }
+
     fn watches_leaving(&self) -> bool {
         true
     }

@@ -1,6 +1,6 @@
 use std::hash::{BuildHasher, BuildHasherDefault};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 
 use super::{Aqm, Standing, Unsignalled, Verdict, View};
 use crate::limit::Backlog;
@@ -19,7 +19,9 @@ const STATES: u64 = 1024;
 pub struct PerFlow<A> {
     fresh: A,
     /// Those that have been used, each with when its timer is due.
-    states: FxHashMap<u64, (A, Time)>,
+    states: Vec<(A, Time)>,
+    /// Where each is among them, plus one; 0 if it has not been used. Empty before the first.
+    places: Box<[u16]>,
     /// When the first of these is.
     due: Time,
     wish: Option<Time>,
@@ -28,12 +30,29 @@ pub struct PerFlow<A> {
 impl<A: Aqm + Clone> PerFlow<A> {
     /// A state like `fresh` for each flow.
     pub fn new(fresh: A) -> PerFlow<A> {
-        PerFlow { fresh, states: FxHashMap::default(), due: Time::MAX, wish: None }
+        PerFlow { fresh, states: Vec::new(), places: Box::default(), due: Time::MAX, wish: None }
     }
 
+    #[inline]
     fn entry(&mut self, packet: &Packet) -> &mut (A, Time) {
         let hash = BuildHasherDefault::<FxHasher>::default().hash_one(key_of(packet));
-        self.states.entry(hash % STATES).or_insert_with(|| (self.fresh.clone(), Time::MAX))
+        let number = (hash % STATES) as usize;
+        let place = match self.places.get(number) {
+            Some(place) if *place > 0 => usize::from(*place) - 1,
+            _ => self.begin(number),
+        };
+        &mut self.states[place]
+    }
+
+    /// The first use of a state.
+    #[cold]
+    fn begin(&mut self, number: usize) -> usize {
+        if self.places.is_empty() {
+            self.places = vec![0; STATES as usize].into();
+        }
+        self.states.push((self.fresh.clone(), Time::MAX));
+        self.places[number] = self.states.len() as u16;
+        self.states.len() - 1
     }
 
     fn of(&mut self, packet: &Packet) -> &mut A {
@@ -41,18 +60,25 @@ impl<A: Aqm + Clone> PerFlow<A> {
     }
 }
 
-/// What the packet's own queue shows.
-fn of_lane<'a>(view: &'a mut View<'_>) -> View<'a> {
-    View { backlog: view.lane, rng: view.rng, ..*view }
+/// Calls with what the packet's own queue shows.
+#[inline]
+fn of_lane(view: &mut View<'_>, call: impl FnOnce(&mut View<'_>) -> Verdict) -> Verdict {
+    let all = std::mem::replace(&mut view.backlog, view.lane);
+    let verdict = call(view);
+    view.backlog = all;
+    verdict
 }
 
 impl<A: Aqm + Clone> Aqm for PerFlow<A> {
+    fn watches_arriving(&self) -> bool {
+        self.fresh.watches_arriving()
+    }
     fn watches_leaving(&self) -> bool {
         self.fresh.watches_leaving()
     }
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         let (state, due) = self.entry(packet);
-        let verdict = state.enqueue(packet, &mut of_lane(view));
+        let verdict = of_lane(view, |view| state.enqueue(packet, view));
         if let Some(at) = state.timer() {
             *due = at;
             if at < self.due {
@@ -61,8 +87,10 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
         }
         verdict
     }
+    #[inline]
     fn dequeue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
-        self.of(packet).dequeue(packet, &mut of_lane(view))
+        let state = self.of(packet);
+        of_lane(view, |view| state.dequeue(packet, view))
     }
     fn signalled(&mut self, packet: &Packet) {
         self.of(packet).signalled(packet);
@@ -84,15 +112,16 @@ impl<A: Aqm + Clone> Aqm for PerFlow<A> {
     }
     // A state's timer changes nothing but this state: their order does not show.
     fn on_timer(&mut self, port: &Standing<'_>) {
-        for (state, due) in self.states.values_mut().filter(|s| s.1 <= port.now) {
+        for (state, due) in self.states.iter_mut().filter(|s| s.1 <= port.now) {
             state.on_timer(port);
             *due = state.timer().unwrap_or(Time::MAX);
         }
-        self.due = self.states.values().map(|s| s.1).min().unwrap_or(Time::MAX);
+        self.due = self.states.iter().map(|s| s.1).min().unwrap_or(Time::MAX);
         self.wish = (self.due < Time::MAX).then_some(self.due);
     }
     fn reset(&mut self) {
         self.states.clear();
+        self.places = Box::default();
         (self.due, self.wish) = (Time::MAX, None);
     }
 }

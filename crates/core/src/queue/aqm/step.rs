@@ -50,6 +50,10 @@ impl DelayStep {
 }
 
 impl Aqm for DelayStep {
+    fn watches_arriving(&self) -> bool {
+        false
+    }
+
     fn watches_leaving(&self) -> bool {
         true
     }
