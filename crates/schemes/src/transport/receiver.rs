@@ -399,7 +399,7 @@ impl Receiver {
 
     /// RFC 9293, §3.4: the segment's numbers, if it lies in the window, contradicts no FIN, and
     /// there is memory for it.
-    #[inline]
+    #[inline(always)]
     fn acceptable(&self, packet: &Packet, len: u64) -> Option<(u64, u64)> {
         let from = self.ends.peer.offset(packet.seq, self.next)?;
         let to = from + len;
