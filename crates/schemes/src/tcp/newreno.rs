@@ -43,6 +43,9 @@ pub struct NewReno {
     growth: Growth,
 }
 
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<crate::transport::sender::Sender<NewReno>>() == 256);
+
 impl NetworkAssisted for NewReno {}
 
 impl CongestionController for NewReno {

@@ -15,11 +15,14 @@ pub(crate) struct LazyBox<T>(Option<Box<T>>);
 
 impl<T> Default for LazyBox<T> {
     fn default() -> LazyBox<T> {
-        LazyBox(None)
+        LazyBox::NONE
     }
 }
 
 impl<T> LazyBox<T> {
+    /// Not written to.
+    pub const NONE: LazyBox<T> = LazyBox(None);
+
     /// It, if it has been written to: what each packet asks is asked of that, in one branch.
     #[inline]
     pub fn get(&self) -> Option<&T> {

@@ -8,6 +8,7 @@ mod misbehaving;
 mod reply;
 mod room;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 pub(super) use half::largest;
@@ -71,15 +72,13 @@ pub struct Receiver {
     delivered_at: Time,
     /// When the SYN-ACK or FIN is repeated, in the states that have one; in others when a delayed ACK must go.
     due_at: Time,
-    extras: LazyBox<Extras>,
-    /// With a header to reflect: what is kept of the newest packet that brought one.
-    seen: Option<Box<Reflected>>,
+    extras: Few,
     /// The one round trip that this end measures; [`Time::MAX`] before.
     measured: Time,
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Receiver>() == 104);
+const _: () = assert!(size_of::<Receiver>() == 96);
 
 /// A half of an end whose other half sends data.
 const HALF: u8 = 1;
@@ -89,7 +88,7 @@ const ECHO: u8 = 2;
 const MARKED: u8 = 4;
 
 /// What is kept to be reflected, as [`Seen`](super::cc::Seen) has it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Reflected {
     syn: bool,
     hops: u8,
@@ -138,6 +137,53 @@ impl Initial for Extras {
     };
 }
 
+/// [`Extras`] and a header to reflect: few receivers have either, so both are behind one pointer.
+#[derive(Debug, Clone, Default)]
+struct Few(LazyBox<Rare>);
+
+#[derive(Debug, Clone)]
+struct Rare {
+    /// What is kept of the newest packet that brought a header to reflect.
+    seen: Option<Reflected>,
+    extras: LazyBox<Extras>,
+}
+
+impl Initial for Rare {
+    const INITIAL: &'static Rare = &Rare { seen: None, extras: LazyBox::NONE };
+}
+
+impl Few {
+    #[inline]
+    fn get(&self) -> Option<&Extras> {
+        self.0.get()?.extras.get()
+    }
+
+    #[inline]
+    fn get_mut(&mut self) -> Option<&mut Extras> {
+        self.0.get_mut()?.extras.get_mut()
+    }
+
+    #[inline]
+    fn seen(&self) -> Option<&Reflected> {
+        self.0.get()?.seen.as_ref()
+    }
+}
+
+impl Deref for Few {
+    type Target = Extras;
+    #[inline]
+    fn deref(&self) -> &Extras {
+        &self.0.extras
+    }
+}
+
+impl DerefMut for Few {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Extras {
+        &mut self.0.extras
+    }
+}
+
 impl Receiver {
     /// The end that `syn` opens: all that it knows of its peer is there.
     pub(super) fn new(syn: &Packet, settings: Arc<Settings>) -> Receiver {
@@ -150,7 +196,7 @@ impl Receiver {
             ends,
             state: State::Listen,
             next: 0,
-            extras: LazyBox::default(),
+            extras: Few::default(),
             pending: 0,
             due_at: Time::MAX,
             unacknowledged: 0,
@@ -161,7 +207,6 @@ impl Receiver {
             marks: ecn::FIRST as u8,
             unreported: 0,
             delivered_at: Time::ZERO,
-            seen: None,
             settings,
         }
     }
@@ -272,7 +317,7 @@ impl Receiver {
         ctx.send(p);
         self.due_at = ctx.now.saturating_add(self.rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
-        let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|seen| !seen.headers.is_empty());
+        let asked = self.answers_apart() && self.extras.seen().is_some_and(|seen| !seen.headers.is_empty());
         if asked || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
             // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
             // a round trip for it; nor one whose SYN the SYN-ACK has not answered, because that asks itself.

@@ -267,9 +267,6 @@ pub struct Sender<C> {
     pace: LazyBox<Pace>,
 }
 
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Sender<crate::tcp::newreno::NewReno>>() == 256);
-
 impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn new(flow: &FlowSpec, settings: Arc<Settings>, control: C) -> Sender<C> {
         let tcp = &settings.tcp;

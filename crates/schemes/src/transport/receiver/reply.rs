@@ -171,13 +171,13 @@ impl Receiver {
     /// Remembers the headers of a packet, for the acknowledgement of it.
     pub(in crate::transport) fn see_header(&mut self, packet: &Packet, received: Option<&Received>) {
         let Seen { syn, hops, headers } = Seen::of(packet);
-        let seen = match &mut self.seen {
+        let seen = match &mut self.extras.0.seen {
             Some(seen) if seen.headers.len() == headers.len() => {
                 (seen.syn, seen.hops) = (syn, hops);
                 seen.headers.copy_from_slice(headers);
                 seen
             }
-            seen => seen.insert(Box::new(Reflected { syn, hops, headers: headers.into() })),
+            seen => seen.insert(Reflected { syn, hops, headers: headers.into() }),
         };
         if let (Some(stamp), Some(received)) = (self.settings.stamp, received) {
             stamp(&mut seen.headers, received);
@@ -187,7 +187,7 @@ impl Receiver {
     /// Reflects the header that the acknowledged packet brought.
     #[inline]
     pub(super) fn reflect(&self, ack: &mut Packet) {
-        if let (Some(reflect), Some(seen)) = (self.settings.reflect, &self.seen) {
+        if let (Some(reflect), Some(seen)) = (self.settings.reflect, self.extras.seen()) {
             reflect(Seen { syn: seen.syn, hops: seen.hops, headers: &seen.headers }, ack);
         }
     }
