@@ -18,17 +18,17 @@ const PAIRS: usize = 8;
 
 /// Scheme, the most bytes per flow: what it takes now, and the goal. MPTCP over one path has none of its own.
 const BOUNDS: [(&str, usize, usize); 11] = [
-    ("newreno", 630, 512),
-    ("cubic", 645, 512),
-    ("dctcp", 830, 800),
-    ("bbr", 1210, 800),
-    ("rcp", 602, 800),
-    ("fcp", 968, 1200),
-    ("inrpp", 1070, 1200),
-    ("mircc", 1190, 1200),
-    ("prague", 890, 800),
-    ("xcp", 725, 800),
-    ("mptcp", 2060, 2060),
+    ("newreno", 512, 512),
+    ("cubic", 525, 512),
+    ("dctcp", 712, 800),
+    ("bbr", 1030, 800),
+    ("rcp", 560, 800),
+    ("fcp", 870, 1200),
+    ("inrpp", 1020, 1200),
+    ("mircc", 1115, 1200),
+    ("prague", 752, 800),
+    ("xcp", 647, 800),
+    ("mptcp", 1945, 1945),
 ];
 
 /// Flows without end that lose nothing: four segments each are in the network, or what routers allot.
