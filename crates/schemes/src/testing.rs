@@ -1,5 +1,6 @@
 //! Shared test harness of the schemes.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,6 +17,12 @@ use crate::transport::segment::{opens, reset};
 
 pub const FLOW: FlowId = FlowId(7);
 pub const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
+
+thread_local! {
+    /// Whether ACKs that say nothing but their number are taken in a way of their own, as they are but in the test that
+    /// compares it with the other.
+    pub static PLAIN_ACKS: Cell<bool> = const { Cell::new(true) };
+}
 
 /// Cases of a property: `PROPTEST_CASES` when it is set, for long searches.
 pub fn cases(usual: u32) -> u32 {

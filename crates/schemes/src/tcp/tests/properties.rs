@@ -8,6 +8,7 @@ use super::harness::{Fate, Lab, MSS, Sent, Setup, cases, ecn_mode};
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::dctcp::DctcpParams;
 use crate::tcp::newreno::NewRenoConfig;
+use crate::testing::PLAIN_ACKS;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
 use crate::transport::cc::AssistedConfig;
@@ -118,8 +119,40 @@ fn losses_and_repeats<K: AssistedConfig>(setup: Setup, tcp: TcpParams, control: 
     [drops.saturating_add(gave_up), lab.report().retransmitted]
 }
 
+/// What two runs through the pattern put onto the wire, and what they report: one with a way of their own for plain ACKs,
+/// one without.
+fn with_and_without_a_plain_way<K: AssistedConfig + Clone>(
+    setup: Setup,
+    tcp: TcpParams,
+    control: &K,
+    pattern: &[Fate],
+) -> [String; 2] {
+    [true, false].map(|plain| {
+        PLAIN_ACKS.set(plain);
+        let mut fates = pattern.to_vec().into_iter();
+        let mut lab = Lab::new(setup, tcp, control.clone()).treat(move |_| fates.next().unwrap_or(Fate::Pass));
+        lab.run();
+        PLAIN_ACKS.set(true);
+        format!("{:?} {:?} {:?}", lab.log(), lab.report(), lab.finished())
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(192)))]
+
+    #[test]
+    fn a_plain_ack_does_what_any_ack_does(
+        setup in setup(), tcp in params(), pattern in prop::collection::vec(fate(), 0..60), which in 0..3,
+    ) {
+        let cubic = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
+        let dctcp = DctcpParams { tcp, ..DctcpParams::default() }.split().expect("valid");
+        let [plain, any] = match which {
+            0 => with_and_without_a_plain_way(setup, tcp, &NewRenoConfig, &pattern),
+            1 => with_and_without_a_plain_way(setup, cubic.0, &cubic.1, &pattern),
+            _ => with_and_without_a_plain_way(setup, dctcp.0, &dctcp.1, &pattern),
+        };
+        prop_assert!(plain == any, "{}\n{}", plain, any);
+    }
 
     /// Nothing is repeated twice for one loss. Once per recovery the end of the flow may be
     /// repeated on suspicion (RFC 6675, NextSeg, rule 4).

@@ -108,6 +108,10 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Whether an ACK that moves SND.UNA says nothing else, and nobody waits for more: as most do.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
+        #[cfg(test)]
+        if !crate::testing::PLAIN_ACKS.get() {
+            return false;
+        }
         let unmarked = match self.ecn.agreed {
             Agreed::None => true,
             Agreed::Classic => !packet.flags.has(Flags::ECE),
