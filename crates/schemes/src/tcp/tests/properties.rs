@@ -129,8 +129,8 @@ fn with_and_without_a_plain_way<K: AssistedConfig + Clone>(
 ) -> [String; 2] {
     [true, false].map(|plain| {
         PLAIN_ACKS.set(plain);
-        let mut fates = pattern.to_vec().into_iter();
-        let mut lab = Lab::new(setup, tcp, control.clone()).treat(move |_| fates.next().unwrap_or(Fate::Pass));
+        let mut left: Vec<Fate> = pattern.iter().rev().copied().collect();
+        let mut lab = Lab::new(setup, tcp, control.clone()).treat(move |_| left.pop().unwrap_or(Fate::Pass));
         lab.run();
         PLAIN_ACKS.set(true);
         format!("{:?} {:?} {:?}", lab.log(), lab.report(), lab.finished())
