@@ -15,6 +15,24 @@ pub(super) const fn key(at: Time, link: u32) -> u128 {
     (at.0 as u128) << 32 | link as u128
 }
 
+/// What a key is made of.
+#[inline]
+pub(super) const fn parts(key: u128) -> (Time, u32) {
+    (Time((key >> 32) as u64), key as u32)
+}
+
+/// A node's links with an arrival before its horizon, in order: a heap, or a [list](super::arrival_list) of few.
+pub(super) trait Arrivals {
+    /// Whether its links are indexed ([`NextArrivals::index`](super::next_arrivals::NextArrivals::index)).
+    const INDEXED: bool;
+    /// The link that brings a packet next, and when.
+    fn first(&self) -> Option<(Time, u32)>;
+    /// The first link brings its next packet at `at`.
+    fn replace_first(&mut self, at: Time);
+    /// The first link brings nothing more before the horizon.
+    fn pop(&mut self);
+}
+
 impl ArrivalHeap {
     /// Begins anew.
     #[inline]
@@ -42,29 +60,6 @@ impl ArrivalHeap {
         self.0.iter().map(|key| *key as u32)
     }
 
-    /// The link that brings a packet next, and when.
-    #[inline]
-    pub fn first(&self) -> Option<(Time, u32)> {
-        self.0.first().map(|key| (Time((key >> 32) as u64), *key as u32))
-    }
-
-    /// The first link brings its next packet at `at`.
-    #[inline]
-    pub fn replace_first(&mut self, at: Time) {
-        let Some(first) = self.0.first_mut() else { return };
-        *first = key(at, *first as u32);
-        self.sift_down(0);
-    }
-
-    /// The first link brings nothing more before the horizon.
-    #[inline]
-    pub fn pop(&mut self) {
-        if !self.0.is_empty() {
-            self.0.swap_remove(0);
-            self.sift_down(0);
-        }
-    }
-
     /// Moves what stands at `place` down to where it comes before those below it.
     #[inline]
     fn sift_down(&mut self, mut place: usize) {
@@ -82,6 +77,30 @@ impl ArrivalHeap {
             }
             keys.swap(place, below);
             place = below;
+        }
+    }
+}
+
+impl Arrivals for ArrivalHeap {
+    const INDEXED: bool = true;
+
+    #[inline]
+    fn first(&self) -> Option<(Time, u32)> {
+        self.0.first().map(|key| parts(*key))
+    }
+
+    #[inline]
+    fn replace_first(&mut self, at: Time) {
+        let Some(first) = self.0.first_mut() else { return };
+        *first = key(at, *first as u32);
+        self.sift_down(0);
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        if !self.0.is_empty() {
+            self.0.swap_remove(0);
+            self.sift_down(0);
         }
     }
 }

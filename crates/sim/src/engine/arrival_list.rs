@@ -2,7 +2,7 @@
 
 use midpath_core::units::Time;
 
-use super::arrival_heap::key;
+use super::arrival_heap::{Arrivals, key, parts};
 
 /// The times at which links bring their next packets, latest first, so that what comes next stands at the end. Ties go to
 /// the lower link.
@@ -23,26 +23,6 @@ impl ArrivalList {
         self.sift();
     }
 
-    /// The link that brings a packet next, and when.
-    #[inline]
-    pub fn first(&self) -> Option<(Time, u32)> {
-        self.0.last().map(|key| (Time((key >> 32) as u64), *key as u32))
-    }
-
-    /// The first link brings its next packet at `at`.
-    #[inline]
-    pub fn replace_first(&mut self, at: Time) {
-        let Some(first) = self.0.last_mut() else { return };
-        *first = key(at, *first as u32);
-        self.sift();
-    }
-
-    /// The first link brings nothing more before the horizon.
-    #[inline]
-    pub fn pop(&mut self) {
-        self.0.pop();
-    }
-
     /// Moves what stands at the end to where it comes after those behind it.
     #[inline]
     fn sift(&mut self) {
@@ -57,6 +37,27 @@ impl ArrivalList {
             gap = earlier;
         }
         *gap = moved;
+    }
+}
+
+impl Arrivals for ArrivalList {
+    const INDEXED: bool = false;
+
+    #[inline]
+    fn first(&self) -> Option<(Time, u32)> {
+        self.0.last().map(|key| parts(*key))
+    }
+
+    #[inline]
+    fn replace_first(&mut self, at: Time) {
+        let Some(first) = self.0.last_mut() else { return };
+        *first = key(at, *first as u32);
+        self.sift();
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.0.pop();
     }
 }
 

@@ -7,7 +7,7 @@ use midpath_core::roles::Transmitter;
 use midpath_core::units::Time;
 
 use super::Event;
-use super::arrival_heap::ArrivalHeap;
+use super::arrival_heap::{ArrivalHeap, Arrivals};
 use super::arrival_list::ArrivalList;
 use super::driver::{NodeDriver, Tracing};
 use super::next_arrivals::{FEW, MANY};
@@ -108,11 +108,25 @@ impl<T: Tracing> NodeDriver<'_, T> {
         list: &mut ArrivalList,
     ) -> Time {
         list.clear();
-        // What comes next, as far as it is known.
-        let mut beyond =
+        let beyond =
             self.common.rings.next_arrivals_mut().take_before(first, last, horizon, |link, at| list.insert(link, at));
+        self.run_through(node, pool, first, horizon, list, beyond)
+    }
+
+    /// Runs a node until `horizon`, before which these links bring something; the others bring nothing before `beyond`.
+    /// Returns when it has something to do next.
+    #[inline(always)]
+    fn run_through<A: Arrivals>(
+        &mut self,
+        node: &mut Node,
+        pool: &mut Pool,
+        first: u32,
+        horizon: Time,
+        arrivals: &mut A,
+        mut beyond: Time,
+    ) -> Time {
         // Ties go to the lower port: the order is total.
-        while let Some((at, ring)) = list.first() {
+        while let Some((at, ring)) = arrivals.first() {
             let wake = node.next_wake();
             if wake < at {
                 self.wake(node, pool, wake);
@@ -120,24 +134,21 @@ impl<T: Tracing> NodeDriver<'_, T> {
             }
             let Some((entry, next)) = self.common.rings.pop(ring, pool) else { break };
             if next < horizon {
-                list.replace_first(next);
+                arrivals.replace_first(next);
             } else {
+                if A::INDEXED {
+                    self.common.rings.next_arrivals_mut().index_arrival(ring, next);
+                }
                 beyond = beyond.min(next);
-                list.pop();
+                arrivals.pop();
             }
             self.arrival(node, pool, (first, ring), at, entry);
         }
-        self.wake_before(node, pool, horizon);
-        beyond.min(node.next_wake())
-    }
-
-    /// Wakes a node to which no packet comes before `horizon`.
-    #[inline]
-    fn wake_before(&mut self, node: &mut Node, pool: &mut Pool, horizon: Time) {
         while node.next_wake() < horizon {
             let wake = node.next_wake();
             self.wake(node, pool, wake);
         }
+        beyond.min(node.next_wake())
     }
 
     /// More links: a heap of those that bring something before `horizon`, filled once.
@@ -152,9 +163,8 @@ impl<T: Tracing> NodeDriver<'_, T> {
         heap: &mut ArrivalHeap,
     ) -> Time {
         let many = (last - first) as usize > MANY;
-        // What comes next, as far as it is known.
         heap.clear();
-        let mut beyond =
+        let beyond =
             self.common.rings.next_arrivals_mut().take_before(first, last, horizon, |link, at| heap.push(link, at));
         heap.heapify();
         if many && heap.links().len() > 1 {
@@ -163,25 +173,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
             heap.links().for_each(|ring| self.common.rings.fetch_front(ring));
             heap.links().for_each(|ring| self.common.rings.fetch_packet(ring, pool));
         }
-        // Ties go to the lower port, as above.
-        while let Some((at, ring)) = heap.first() {
-            let wake = node.next_wake();
-            if wake < at {
-                self.wake(node, pool, wake);
-                continue;
-            }
-            let Some((entry, next)) = self.common.rings.pop(ring, pool) else { break };
-            if next < horizon {
-                heap.replace_first(next);
-            } else {
-                self.common.rings.next_arrivals_mut().index_arrival(ring, next);
-                beyond = beyond.min(next);
-                heap.pop();
-            }
-            self.arrival(node, pool, (first, ring), at, entry);
-        }
-        self.wake_before(node, pool, horizon);
-        beyond.min(node.next_wake())
+        self.run_through(node, pool, first, horizon, heap, beyond)
     }
 
     /// A packet has come over one of the node's rings, the first of which is `first`.
