@@ -86,20 +86,35 @@ impl Column {
         }
     }
 
-    /// A text column; each different text is stored once, in order of first appearance.
-    pub fn texts<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Column {
-        let mut known = rustc_hash::FxHashMap::<String, u32>::default();
-        let (mut dictionary, mut index) = (Vec::new(), Vec::new());
-        for value in values {
-            let text = value.as_ref();
-            let i = known.get(text).copied().unwrap_or_else(|| {
-                let i = dictionary.len() as u32;
-                dictionary.push(text.to_owned());
-                known.insert(text.to_owned(), i);
-                i
-            });
-            index.push(i);
-        }
+    /// A text column.
+    pub fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Column {
+        let mut texts = Texts::default();
+        values.into_iter().for_each(|text| texts.push(text));
+        texts.into()
+    }
+}
+
+/// A text column that is being filled: each different text is stored once, in order of first appearance.
+#[derive(Default)]
+pub struct Texts<'a> {
+    known: rustc_hash::FxHashMap<&'a str, u32>,
+    dictionary: Vec<String>,
+    index: Vec<u32>,
+}
+
+impl<'a> Texts<'a> {
+    /// Adds a value.
+    pub fn push(&mut self, text: &'a str) {
+        let Texts { known, dictionary, index } = self;
+        index.push(*known.entry(text).or_insert_with(|| {
+            dictionary.push(text.to_owned());
+            dictionary.len() as u32 - 1
+        }));
+    }
+}
+
+impl From<Texts<'_>> for Column {
+    fn from(Texts { dictionary, index, .. }: Texts<'_>) -> Column {
         Column::Str { dictionary, index }
     }
 }

@@ -183,14 +183,13 @@ impl<'a> Applications<'a> {
     pub fn tables(&self) -> Vec<(String, Table)> {
         let mut tables = Vec::new();
         if !self.requests.is_empty() {
-            let all =
-                || self.of_clients().flat_map(|(client, own)| own.iter().enumerate().map(move |row| (client, row)));
+            let all = self.of_clients().flat_map(|(client, own)| own.iter().enumerate().map(move |row| (client, row)));
             let request = |(client, (number, outcome))| Request { setup: self.setup, client, number, outcome };
-            let begun = || all().map(request).filter(|request| request.outcome.start().is_some());
+            let begun = all.map(request).filter(|request| request.outcome.start().is_some());
             tables.push(("requests".to_owned(), table(request_columns(), begun)));
         }
         if !self.iterations.is_empty() {
-            tables.push(("iterations".to_owned(), table(iteration_columns(), || self.iterations.iter().copied())));
+            tables.push(("iterations".to_owned(), table(iteration_columns(), self.iterations.iter().copied())));
         }
         tables
     }

@@ -247,7 +247,7 @@ impl<'a> Critical<'a> {
         if self.rows.is_empty() {
             return Vec::new();
         }
-        vec![("critical".to_owned(), table(critical_columns(), || self.rows.iter().copied()))]
+        vec![("critical".to_owned(), table(critical_columns(), self.rows.iter().copied()))]
     }
 }
 

@@ -32,10 +32,10 @@ impl Datagrams {
     pub fn table(&self, setup: &Setup, rows: &FlowRows<'_>) -> Table {
         let none = Delays::default();
         let row = |flow: &FlowId| DatagramsOf {
-            at: FlowAt { setup, rows, i: flow.0 as usize },
+            at: FlowAt::new(setup, rows, flow.0 as usize),
             delays: self.of.get(flow).map_or(&none, |delays| delays),
         };
-        table(datagram_columns(), || self.flows.iter().map(row))
+        table(datagram_columns(), self.flows.iter().map(row))
     }
 
     /// All datagrams of the run in the summary.
@@ -76,12 +76,12 @@ pub(super) fn datagram_columns<'a>() -> Columns<'a, DatagramsOf<'a>> {
     use Values::{F64, Text, U32, U64};
     vec![
         ("flow", "its number", U32(|d| d.at.i as u32)),
-        ("group", "its group", Text(|d| d.at.flow().flow.group)),
-        ("src", "", Text(|d| d.at.name(d.at.flow().flow.src))),
-        ("dst", "host names", Text(|d| d.at.name(d.at.flow().flow.dst))),
-        ("sent_packets", "", U64(|d| d.at.row().report.sent)),
+        ("group", "its group", Text(|d| d.at.flow.flow.group)),
+        ("src", "", Text(|d| d.at.name(d.at.flow.flow.src))),
+        ("dst", "host names", Text(|d| d.at.name(d.at.flow.flow.dst))),
+        ("sent_packets", "", U64(|d| d.at.row.report.sent)),
         ("received_packets", "", U64(|d| d.delays.histogram.count())),
-        ("lost_packets", "", U64(|d| d.at.row().fate.datagrams.into())),
+        ("lost_packets", "", U64(|d| d.at.row.fate.datagrams.into())),
         ("late_packets", "datagrams; late: over `late_after`", U64(|d| d.delays.late)),
         ("delay_min_s", "", F64(|d| d.seconds(|delays| Some(delays.min.as_secs_f64())))),
         ("delay_mean_s", "", F64(|d| d.seconds(|delays| delays.histogram.mean()))),

@@ -91,31 +91,30 @@ impl FlowRow {
 
 /// The table `flows`, or the part of it that is about these flows.
 pub fn flow_table(setup: &Setup, rows: &FlowRows<'_>, of: Range<usize>) -> Table {
-    table(flow_columns(), || of.clone().map(|i| FlowAt { setup, rows, i }))
+    table(flow_columns(), of.map(|i| FlowAt::new(setup, rows, i)))
 }
 
-/// A flow of the table. A column asks for what it needs: a row is worked out each time.
-#[derive(Clone, Copy)]
+/// A flow of the table, and what became of it.
 pub(super) struct FlowAt<'a> {
-    pub(super) setup: &'a Setup,
-    pub(super) rows: &'a FlowRows<'a>,
+    setup: &'a Setup,
     pub(super) i: usize,
+    pub(super) flow: FlowInfo<'a>,
+    pub(super) row: FlowRow,
+    unloaded: Option<Time>,
 }
 
 impl<'a> FlowAt<'a> {
-    pub(super) fn flow(self) -> FlowInfo<'a> {
-        self.setup.flows.get(self.i)
+    pub(super) fn new(setup: &'a Setup, rows: &FlowRows<'_>, i: usize) -> FlowAt<'a> {
+        let flow = setup.flows.get(i);
+        FlowAt { setup, i, flow, row: rows.row(FlowId(i as u32), &flow.flow), unloaded: flow.unloaded() }
     }
-    pub(super) fn row(self) -> FlowRow {
-        self.rows.get(self.i)
-    }
-    pub(super) fn name(self, node: u32) -> &'a str {
+    pub(super) fn name(&self, node: u32) -> &'a str {
         &self.setup.topology.nodes()[node as usize].name
     }
     /// A round-trip time of the sender's in seconds, if it has measured one.
-    fn measured(self, rtt: fn(&FlowReport) -> f64) -> f64 {
-        let report = self.row().report;
-        if report.rtt_count > 0 { rtt(&report) } else { f64::NAN }
+    fn measured(&self, rtt: fn(&FlowReport) -> f64) -> f64 {
+        let report = &self.row.report;
+        if report.rtt_count > 0 { rtt(report) } else { f64::NAN }
     }
 }
 
@@ -128,48 +127,44 @@ pub(super) fn flow_columns<'a>() -> Columns<'a, FlowAt<'a>> {
             "number from 0 in order of start, not the line of a list or the position among `[[flow]]`",
             U32(|at| at.i as u32),
         ),
-        ("group", "group in results, or the flow's name", Text(|at| at.flow().flow.group)),
+        ("group", "group in results, or the flow's name", Text(|at| at.flow.flow.group)),
         ("scheme", "its scheme", Text(|at| at.setup.scheme_of(at.i))),
-        ("src", "", Text(|at| at.name(at.flow().flow.src))),
-        ("dst", "host names", Text(|at| at.name(at.flow().flow.dst))),
+        ("src", "", Text(|at| at.name(at.flow.flow.src))),
+        ("dst", "host names", Text(|at| at.name(at.flow.flow.dst))),
         // A float, for a flow without end has no size.
         (
             "size_bytes",
             "payload to move; null for a flow without end",
-            F64(|at| at.flow().flow.size.map_or(f64::NAN, |b| b.as_f64())),
+            F64(|at| at.flow.flow.size.map_or(f64::NAN, |b| b.as_f64())),
         ),
-        ("start_s", "start time; null where it waited (`after`) until the end", F64(|at| seconds(at.row().start))),
+        ("start_s", "start time; null where it waited (`after`) until the end", F64(|at| seconds(at.row.start))),
         (
             "fct_s",
             "completion time, from start to delivery of the last byte, with handshake",
-            F64(|at| seconds(at.row().fct)),
+            F64(|at| seconds(at.row.fct)),
         ),
         (
             "ideal_fct_s",
             "the same on an idle path without handshake: full packets back to back at the bottleneck, stored and \
              forwarded at each hop",
-            F64(|at| seconds(at.flow().unloaded())),
+            F64(|at| seconds(at.unloaded)),
         ),
         (
             "slowdown",
             "`fct_s` / `ideal_fct_s`, without faults",
-            F64(|at| at.row().slowdown(at.flow().unloaded()).unwrap_or(f64::NAN)),
+            F64(|at| at.row.slowdown(at.unloaded).unwrap_or(f64::NAN)),
         ),
-        ("goodput_bps", "delivered payload over completion or elapsed time", F64(|at| at.row().goodput)),
-        ("delivered_bytes", "payload delivered in order", U64(|at| at.row().report.delivered)),
-        ("sent_packets", "packets with payload, including retransmissions", U64(|at| at.row().report.sent)),
-        ("retransmitted_packets", "", U64(|at| at.row().report.retransmitted)),
-        (
-            "lost_packets",
-            "retransmissions; packets dropped or corrupted, including ACKs",
-            U64(|at| at.row().fate.lost()),
-        ),
-        ("marked_packets", "packets marked CE", U64(|at| at.row().fate.marked.into())),
-        ("timeouts", "retransmission timeouts", U64(|at| at.row().report.timeouts)),
+        ("goodput_bps", "delivered payload over completion or elapsed time", F64(|at| at.row.goodput)),
+        ("delivered_bytes", "payload delivered in order", U64(|at| at.row.report.delivered)),
+        ("sent_packets", "packets with payload, including retransmissions", U64(|at| at.row.report.sent)),
+        ("retransmitted_packets", "", U64(|at| at.row.report.retransmitted)),
+        ("lost_packets", "retransmissions; packets dropped or corrupted, including ACKs", U64(|at| at.row.fate.lost())),
+        ("marked_packets", "packets marked CE", U64(|at| at.row.fate.marked.into())),
+        ("timeouts", "retransmission timeouts", U64(|at| at.row.report.timeouts)),
         ("rtt_min_s", "", F64(|at| at.measured(|report| report.rtt_min.as_secs_f64()))),
         ("rtt_mean_s", "", F64(|at| at.measured(|report| report.rtt_sum as f64 / 1e12 / report.rtt_count as f64))),
         ("rtt_max_s", "the sender's RTTs", F64(|at| at.measured(|report| report.rtt_max.as_secs_f64()))),
-        ("hops", "links on its (first) path", U32(|at| at.flow().hops)),
-        ("completed", "true or false", Bool(|at| at.row().fct.is_some())),
+        ("hops", "links on its (first) path", U32(|at| at.flow.hops)),
+        ("completed", "true or false", Bool(|at| at.row.fct.is_some())),
     ]
 }

@@ -178,9 +178,9 @@ impl<'a> Pages<'a> {
         if self.clients.is_empty() {
             return Vec::new();
         }
-        let resources = || self.rows().flat_map(PageRow::resources);
+        let resources = self.rows().flat_map(PageRow::resources);
         vec![
-            ("pages".to_owned(), table(page_columns(), || self.rows())),
+            ("pages".to_owned(), table(page_columns(), self.rows())),
             ("resources".to_owned(), table(resource_columns(), resources)),
         ]
     }

@@ -65,7 +65,7 @@ pub(super) fn port_row(ports: &[PortRow], (node, port): (usize, u16)) -> Option<
 
 /// The table `ports`.
 pub fn port_table(setup: &Setup, rows: &[PortRow]) -> Table {
-    table(port_columns(), || rows.iter().map(|row| PortAt { setup, row }))
+    table(port_columns(), rows.iter().map(|row| PortAt { setup, row }))
 }
 
 /// A port of the table.

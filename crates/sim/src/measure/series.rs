@@ -305,7 +305,7 @@ impl Recording {
         let tracks = self.finished();
         let rows = || tracks.iter().flat_map(|(k, p)| p.iter().enumerate().map(move |(i, v)| (k, i, *v)));
         let labels: Vec<String> = tracks.keys().map(|k| label(k.0)).collect();
-        let each = tracks.values().zip(&labels).flat_map(|(p, l)| std::iter::repeat_n(l, p.len()));
+        let each = tracks.values().zip(&labels).flat_map(|(p, l)| std::iter::repeat_n(l.as_str(), p.len()));
         Table::default()
             .with("time_s", Column::F64(rows().map(|(_, i, _)| (i + 1) as f64 * step).collect()))
             .with("entity", Column::texts(each))

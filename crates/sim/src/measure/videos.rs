@@ -146,8 +146,8 @@ impl<'a> Videos<'a> {
             return Vec::new();
         }
         vec![
-            ("videos".to_owned(), table(view_columns(), || self.rows())),
-            ("segments".to_owned(), table(segment_columns(), || self.rows().flat_map(ViewRow::segments))),
+            ("videos".to_owned(), table(view_columns(), self.rows())),
+            ("segments".to_owned(), table(segment_columns(), self.rows().flat_map(ViewRow::segments))),
         ]
     }
 
