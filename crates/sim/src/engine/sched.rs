@@ -4,6 +4,7 @@
 //! lookahead is the smallest delay of its incoming links: no later event can reach it sooner. So one entry covers a
 //! batch of packets, and packets are never sorted: they are in order in the ring of their link.
 
+mod slots;
 mod width;
 
 use std::cmp::Reverse;
@@ -11,24 +12,29 @@ use std::collections::BinaryHeap;
 
 use midpath_core::cache::fetch;
 use midpath_core::units::Time;
+use slots::{SLOTS, Slots};
 use width::Width;
 
-const BUCKETS: usize = 1024;
-const WORDS: usize = BUCKETS / 64;
+/// Buckets of a turn, by which nodes are kept that have something to do later.
+const TURN: u64 = SLOTS as u64;
+/// Not in any turn.
+const NEVER: u64 = u64::MAX;
 
 /// The calendar.
 pub(super) struct Calendar {
     width: Width,
     /// Number of the first bucket that may hold entries.
     current: u64,
-    buckets: Vec<Vec<u32>>,
-    occupied: [u64; WORDS],
-    /// Entries beyond the last bucket.
-    far: BinaryHeap<Reverse<(Time, u32)>>,
-    /// For each node the time of one of its entries there; [`Time::MAX`] if it has none. What it
-    /// does later needs no other: a node with a retransmission timer has an entry of old, and moves
-    /// the timer with each packet.
-    far_of: Vec<Time>,
+    buckets: Slots,
+    /// Entries beyond the last bucket, by turn; each becomes one of a bucket when its turn begins.
+    turns: Slots,
+    /// The first turn with an entry; [`NEVER`] if there is none.
+    first_turn: u64,
+    /// Entries beyond the last turn.
+    far: BinaryHeap<Reverse<(u64, u32)>>,
+    /// For each node the first turn in which it has an entry; [`NEVER`] if in none. What it does later needs no other: a
+    /// node with a retransmission timer has an entry of old, and moves the timer with each packet.
+    turn_of: Vec<u64>,
     /// When each node has something to do next, as far as is known.
     next: Vec<Time>,
 }
@@ -39,10 +45,11 @@ impl Calendar {
         Calendar {
             width: Width::new(width),
             current: 0,
-            buckets: vec![Vec::new(); BUCKETS],
-            occupied: [0; WORDS],
+            buckets: Slots::new(),
+            turns: Slots::new(),
+            first_turn: NEVER,
             far: BinaryHeap::new(),
-            far_of: vec![Time::MAX; nodes],
+            turn_of: vec![NEVER; nodes],
             next: vec![Time::MAX; nodes],
         }
     }
@@ -86,65 +93,80 @@ impl Calendar {
     }
 
     #[inline]
+    const fn bucket_of(&self, at: Time) -> u64 {
+        at.0 >> self.width.shift()
+    }
+
+    /// When a bucket begins.
+    const fn begin(&self, bucket: u64) -> Time {
+        Time(bucket << self.width.shift())
+    }
+
+    #[inline]
     fn insert(&mut self, node: u32, at: Time) {
-        let bucket = (at.0 >> self.width.shift()).max(self.current);
-        if bucket - self.current >= BUCKETS as u64 {
+        let bucket = self.bucket_of(at).max(self.current);
+        if bucket - self.current >= TURN {
             self.insert_far(node, at);
             return;
         }
-        let slot = bucket as usize % BUCKETS;
-        self.buckets[slot].push(node);
-        self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.buckets.push(bucket, node);
     }
 
     fn insert_far(&mut self, node: u32, at: Time) {
-        let known = &mut self.far_of[node as usize];
-        if *known <= at {
+        let turn = self.bucket_of(at) / TURN;
+        let known = &mut self.turn_of[node as usize];
+        if *known <= turn {
             return; // that entry finds out when it comes up
         }
-        if *known == Time::MAX {
-            *known = at;
+        *known = turn;
+        self.first_turn = self.first_turn.min(turn);
+        if turn - self.current / TURN < TURN {
+            self.turns.push(turn, node);
+        } else {
+            self.far.push(Reverse((turn, node)));
         }
-        self.far.push(Reverse((at, node)));
     }
 
     /// Moves to the first bucket with an entry and takes its nodes into `out`; returns its start.
-    /// `None` if that bucket starts at or after `limit`; the calendar is unchanged then.
+    /// `None` if that bucket starts at or after `limit`; the calendar is unchanged then, but for turns that begin before.
     pub fn take_bucket(&mut self, limit: Time, out: &mut Vec<u32>) -> Option<Time> {
         if let Some(shift) = self.width.proposed_shift() {
             self.change_width(shift);
         }
-        let near = self.first_occupied();
-        let far = self.far.peek().map(|e| e.0.0.0 >> self.width.shift());
-        let bucket = match (near, far) {
-            (None, None) => return None,
-            (Some(b), None) | (None, Some(b)) => b,
-            (Some(a), Some(b)) => a.min(b),
+        let bucket = loop {
+            let near = self.buckets.first(self.current);
+            let turn = near.map_or(NEVER, |bucket| bucket / TURN).min(self.first_turn);
+            if turn == self.current / TURN {
+                break near?;
+            }
+            if turn == NEVER || self.begin(turn * TURN) >= limit {
+                return None;
+            }
+            self.begin_turn(turn);
         };
-        let start = Time(bucket << self.width.shift());
+        let start = self.begin(bucket);
         if start >= limit {
             return None;
         }
         debug_assert!(bucket >= self.current, "time goes on");
         self.current = bucket;
-        self.refill();
-        let slot = bucket as usize % BUCKETS;
-        self.width.count(self.buckets[slot].len());
-        out.append(&mut self.buckets[slot]);
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        let nodes = self.buckets.take(bucket);
+        self.width.count(nodes.len());
+        out.append(nodes);
         Some(start)
     }
 
     /// Goes over to buckets of another width: each node gets one entry, for what it does next.
     #[cold]
     fn change_width(&mut self, shift: u32) {
-        let now = self.current << self.width.shift();
+        let now = self.begin(self.current);
         self.width.change(shift);
-        self.current = now >> shift;
-        self.buckets.iter_mut().for_each(Vec::clear);
-        self.occupied = [0; WORDS];
+        self.current = self.bucket_of(now);
+        self.buckets.clear();
+        self.turns.clear();
+        self.first_turn = NEVER;
         self.far.clear();
-        self.far_of.fill(Time::MAX);
+        self.turn_of.fill(NEVER);
         for node in 0..self.next.len() {
             if self.next[node] != Time::MAX {
                 self.insert(node as u32, self.next[node]);
@@ -152,45 +174,26 @@ impl Calendar {
         }
     }
 
-    /// Brings far entries that the moved calendar now covers into their buckets.
-    fn refill(&mut self) {
-        while let Some(Reverse((at, node))) = self.far.peek().copied() {
-            if (at.0 >> self.width.shift()) - self.current >= BUCKETS as u64 {
-                return;
-            }
+    /// Goes on to where a turn begins. Its entries, which all buckets from there on now cover, go into these.
+    fn begin_turn(&mut self, turn: u64) {
+        self.current = turn * TURN;
+        while let Some(Reverse((later, node))) = self.far.peek().copied().filter(|entry| entry.0.0 - turn < TURN) {
             self.far.pop();
-            let (known, next) = (&mut self.far_of[node as usize], self.next[node as usize]);
-            if *known == at {
-                *known = Time::MAX;
+            self.turns.push(later, node);
+        }
+        let nodes = std::mem::take(self.turns.take(turn));
+        // What is beyond the ring comes after all that is there.
+        self.first_turn = self.turns.first(turn).or_else(|| Some(self.far.peek()?.0.0)).unwrap_or(NEVER);
+        for node in nodes {
+            let (known, next) = (&mut self.turn_of[node as usize], self.next[node as usize]);
+            if *known == turn {
+                *known = NEVER;
             }
             // What comes before has an entry of its own.
-            if next >= at && next != Time::MAX {
+            if next >= self.begin(self.current) && next != Time::MAX {
                 self.insert(node, next);
             }
         }
-    }
-
-    /// The number of the first bucket at or after `current` with an entry.
-    fn first_occupied(&self) -> Option<u64> {
-        let base = self.current as usize % BUCKETS;
-        let (word, bit) = (base / 64, base % 64);
-        // The word of `current` is looked at twice: its upper bits first, its lower bits after the
-        // way round.
-        for i in 0..=WORDS {
-            let w = (word + i) % WORDS;
-            let mask = match i {
-                0 => !0 << bit,
-                WORDS => !(!0 << bit),
-                _ => !0,
-            };
-            let bits = self.occupied[w] & mask;
-            if bits != 0 {
-                let slot = w * 64 + bits.trailing_zeros() as usize;
-                let ahead = (slot + BUCKETS - base) % BUCKETS;
-                return Some(self.current + ahead as u64);
-            }
-        }
-        None
     }
 
     /// No node has anything to do before this; [`Time::MAX`] when none has anything to do at all.
@@ -198,20 +201,27 @@ impl Calendar {
     /// An entry that has become stale may make it too early, never too late; running that bucket
     /// mends it.
     pub fn earliest(&self) -> Time {
-        let far = self.far.peek().map_or(Time::MAX, |e| e.0.0);
-        let Some(bucket) = self.first_occupied() else { return far };
-        let slot = bucket as usize % BUCKETS;
-        let first = self.buckets[slot].iter().map(|n| self.next[*n as usize]).min().unwrap_or(Time::MAX);
-        // All of a bucket's entries may be stale: then the bucket's own end is the bound.
-        let end = Time((bucket + 1) << self.width.shift());
-        far.min(first.min(end))
+        let first = |nodes: &[u32]| nodes.iter().map(|n| self.next[*n as usize]).min().unwrap_or(Time::MAX);
+        let near = self.buckets.first(self.current);
+        // All entries of a bucket may be stale: then its own end is the bound.
+        let bucket = near.map_or(Time::MAX, |bucket| first(self.buckets.of(bucket)).min(self.begin(bucket + 1)));
+        match self.first_turn {
+            NEVER => bucket,
+            turn if near.is_some_and(|near| near < turn * TURN) => bucket,
+            // The same of a turn; and of one beyond the ring its begin.
+            turn => match self.turns.of(turn) {
+                [] => bucket.min(self.begin(turn * TURN)),
+                nodes => bucket.min(first(nodes)).min(self.begin((turn + 1) * TURN)),
+            },
+        }
     }
 
     pub fn memory(&self) -> usize {
-        self.buckets.iter().map(|b| b.capacity() * 4).sum::<usize>()
+        self.buckets.memory()
+            + self.turns.memory()
             + self.next.capacity() * 8
             + self.far.capacity() * 16
-            + self.far_of.capacity() * 8
+            + self.turn_of.capacity() * 8
     }
 }
 
@@ -298,7 +308,7 @@ mod tests {
         let mut c = Calendar::new(100, Time::from_us(1));
         assert_eq!(c.memory(), 1600);
         c.note(7, Time::ZERO);
-        assert_eq!(c.memory(), 1600 + 4 * c.buckets[0].capacity());
+        assert_eq!(c.memory(), 1600 + 4 * c.buckets.take(0).capacity());
     }
 
     proptest! {
