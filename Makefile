@@ -67,7 +67,7 @@ test: $(BUILT) ## run every check but those of `make nightly`
 	$(MAKE) --no-print-directory test-python FIRST='$(RUST_WAITS)'
 	@echo "make test: all checks passed"
 
-nightly: $(BUILT) ## what guards pages, scripts and claims; `make test` runs it where that differs from main
+nightly: $(BUILT) $(SITE_TOOLS) ## what guards pages, scripts and claims; `make test` runs it where that differs from main
 	$(BIN)/pytest --nightly=only --numprocesses $(WORKERS) --dist loadfile
 
 mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"

@@ -236,7 +236,7 @@ def test_a_crate_of_the_same_name_elsewhere_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setenv(choose.VARIABLE, str(tmp_path / "added"))
     (tmp_path / "added").mkdir()
-    choose.Record({"mine": "/elsewhere/mine"}, [0, 0]).write()
+    choose.InstalledCrates({"mine": "/elsewhere/mine"}, [0, 0]).write()
     (tmp_path / "Cargo.toml").write_text("[package]\nname = 'mine'\n[package.metadata.midpath]\ncontract = 1\n")
     with pytest.raises(UsageError, match="mine is already added from /elsewhere/mine"):
         add([tmp_path], print)

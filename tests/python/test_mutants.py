@@ -148,14 +148,6 @@ def test_a_seed_says_which_come_first(mutants, find):
     assert mutants.in_order(moved, 1) == mutants.in_order(found, 1), "lines above change nothing"
 
 
-def test_accepted_mutants_are_there_and_have_a_reason(mutants, find):
-    for entry in mutants.accepted():
-        path = ROOT / entry.file
-        assert path.is_file() and len(entry.why) > 20, entry
-        known = find(entry.file, path.read_text(encoding="utf-8"), "on").mutants
-        assert any(entry.covers(mutant) for mutant in known), entry
-
-
 def test_short_tests_of_one_program_run_together(mutants):
     make = mutants.notice.Test
     quick = [make(program, name, 0.4, frozenset()) for program, name in ("aw", "bx", "ay", "az", "au", "av")]

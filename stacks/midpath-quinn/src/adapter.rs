@@ -9,7 +9,7 @@ use midpath_core::rng::{Purpose, stream};
 use midpath_core::roles::FlowSpec;
 use midpath_core::units::Time;
 use midpath_schemes::controller::{
-    Ack, Congestion, CongestionController, ControllerConfig, Lost, Opening, TcpParams, Window,
+    Ack, AssistedConfig, Congestion, CongestionController, Lost, Opening, TcpParams, Window,
 };
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
@@ -22,7 +22,7 @@ pub struct Factory<C> {
     pub(crate) config: C,
 }
 
-impl<C: ControllerConfig> ControllerFactory for Factory<C>
+impl<C: AssistedConfig> ControllerFactory for Factory<C>
 where
     C::Controller: Clone + Sync,
 {
@@ -55,9 +55,9 @@ pub struct Adapter<C> {
 
 impl<C: CongestionController> Adapter<C> {
     /// That of a configuration.
-    pub fn new(config: &impl ControllerConfig<Controller = C>, tcp: &TcpParams, now: Instant, mtu: u16) -> Adapter<C> {
+    pub fn new(config: &impl AssistedConfig<Controller = C>, tcp: &TcpParams, now: Instant, mtu: u16) -> Adapter<C> {
         let flow = FlowSpec::new(FlowId(0), NodeId(0), NodeId(1));
-        let segments = config.traits().initial_window.unwrap_or(tcp.initial_window);
+        let segments = config.traits().controller.initial_window.unwrap_or(tcp.initial_window);
         let window = Window::new(segments, mtu.into());
         Adapter {
             control: config.build(tcp, mtu.into(), &flow),

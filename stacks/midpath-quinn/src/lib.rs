@@ -15,7 +15,7 @@ mod sent;
 use std::sync::Arc;
 
 pub use adapter::{Adapter, Factory};
-use midpath_schemes::controller::{ControllerConfig, TcpTable};
+use midpath_schemes::controller::{AssistedConfig, TcpTable};
 use midpath_schemes::controllers::{BbrParams, CubicParams, NewRenoParams, PragueParams, SwiftParams};
 use quinn_proto::congestion::ControllerFactory;
 
@@ -25,13 +25,14 @@ pub type Boxed = Arc<dyn ControllerFactory + Send + Sync>;
 /// A controller of these parameters, ours or yours.
 ///
 /// # Panics
-/// If the parameters are out of their ranges.
+/// If the parameters are out of their ranges, or if the controller has a header of its own, for which QUIC has no place.
 pub fn with<P: TcpTable>(params: P) -> Boxed
 where
-    P::Config: ControllerConfig,
-    <P::Config as ControllerConfig>::Controller: Clone + Sync,
+    P::Config: AssistedConfig,
+    <P::Config as AssistedConfig>::Controller: Clone + Sync,
 {
     let (tcp, config) = params.split().expect("parameters within their ranges");
+    assert_eq!(config.traits().header, 0, "the controller has a header of its own, for which QUIC has no place");
     Arc::new(Factory { tcp, config })
 }
 

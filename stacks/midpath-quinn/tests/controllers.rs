@@ -13,7 +13,7 @@ use midpath_schemes::Catalogue;
 use midpath_schemes::controller::{
     self, Ack, Congestion, CongestionController, ControllerConfig, NetworkAssisted, TcpParams, TcpTable, Window,
 };
-use midpath_schemes::controllers::CubicParams;
+use midpath_schemes::controllers::{CubicParams, SwiftParams};
 use midpath_sim::RunOptions;
 use midpath_stack::run;
 use quinn_proto::congestion::Controller;
@@ -184,4 +184,11 @@ fn each_flow_ends_alone_beside_our_cubic_and_where_packets_are_lost() {
             assert!(run(text, 2).repeatable() == out.repeatable(), "{name}, {what}");
         }
     }
+}
+
+#[test]
+#[should_panic(expected = "a header of its own")]
+fn a_controller_that_needs_a_header_is_refused() {
+    let params = SwiftParams { endpoint_target: Some(Time::from_us(100)), ..SwiftParams::default() };
+    let _ = midpath_quinn::with(params);
 }

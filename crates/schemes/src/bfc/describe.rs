@@ -19,7 +19,7 @@ fn bfc() -> Description {
         summary: "A queue for each flow at each port, and each hop pauses the queues before it; senders have no congestion control.",
         source: "Goyal et al., NSDI 2022",
         bibtex: include_str!("sources.bib"),
-        unread: unread::OWN_RATE,
+        unread: unread::GIVEN_WINDOW,
         hosts: "BFC",
         routers: "BFC",
         costs: vec![

@@ -40,7 +40,7 @@ const KEYS: [(&str, &[&str]); 23] = [
 const ONE_VALUE: [(&str, &str); 2] = [("prague", "ecn"), ("fcp", "delayed_ack")];
 
 /// Their ports are drop-tail queues of their own and mark nothing.
-const OWN_PORTS: [&str; 6] = ["xcp", "hpcc", "powertcp", "bolt", "rcp", "fcp"];
+const OWN_PORTS: [&str; 7] = ["xcp", "hpcc", "powertcp", "bolt", "rcp", "fcp", "bfc"];
 
 /// Ten small scenarios, in each of which something else goes wrong. In the last one a port marks; where a
 /// scheme has ports of its own, that one port is not its.
@@ -117,6 +117,8 @@ fn outcome(out: &RunOutput) -> Vec<u64> {
 /// What a key needs beside itself: gains of pacing need pacing, the timer of delayed ACKs delayed ACKs.
 fn beside(scheme: &str, key: &str) -> &'static str {
     match key {
+        // Its window is what four round trips of the line take, unless it is said.
+        "limited_transmit" | "pacing" if scheme == "bfc" => "window = \"10 kB\"\n",
         "pacing_slow_start" | "pacing_avoidance" if !["hpcc", "powertcp"].contains(&scheme) => "pacing = true\n",
         // FCP takes no other than an ACK per packet.
         "delack_timeout" if scheme != "fcp" => "delayed_ack = 2\n",
