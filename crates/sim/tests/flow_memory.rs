@@ -19,7 +19,7 @@ const PAIRS: usize = 8;
 /// Scheme, the most bytes per flow: what it takes now, and the goal. MPTCP over one path has none of its own.
 const BOUNDS: [(&str, usize, usize); 11] = [
     ("newreno", 512, 512),
-    ("cubic", 525, 512),
+    ("cubic", 512, 512),
     ("dctcp", 712, 800),
     ("bbr", 1030, 800),
     ("rcp", 560, 800),

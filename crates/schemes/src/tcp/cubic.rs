@@ -12,7 +12,6 @@ use crate::params::{require, share};
 use crate::transport::TcpTable;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, NetworkAssisted, Pause, Window};
 use crate::transport::growth::Growth;
-use crate::transport::lazy_box::{Initial, LazyBox};
 use crate::transport::params::{HyStartRule, TcpParams};
 
 /// The parameters of `cubic`.
@@ -36,7 +35,8 @@ pub struct CubicParams {
 
 impl Default for CubicParams {
     fn default() -> CubicParams {
-        CubicParams { tcp: TcpParams::default(), c: 0.4, beta: 0.7, fast_convergence: true, tcp_friendly: true }
+        let Constants { c, beta, fast_convergence, tcp_friendly } = Constants::RFC9438;
+        CubicParams { tcp: TcpParams::default(), c, beta, fast_convergence, tcp_friendly }
     }
 }
 
@@ -51,16 +51,17 @@ impl TcpTable for CubicParams {
             fast_convergence: self.fast_convergence,
             tcp_friendly: self.tcp_friendly,
         };
-        Ok((self.tcp, CubicConfig(Arc::new(constants))))
+        let others = (constants != Constants::RFC9438).then(|| Arc::new(constants));
+        Ok((self.tcp, CubicConfig(others)))
     }
 }
 
-/// Builds [`Cubic`].
+/// Builds [`Cubic`]: with other constants than RFC 9438's, if there are any.
 #[derive(Debug, Clone)]
-pub struct CubicConfig(Arc<Constants>);
+pub struct CubicConfig(Option<Arc<Constants>>);
 
 /// What all flows share.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Constants {
     c: f64,
     beta: f64,
@@ -68,15 +69,19 @@ struct Constants {
     tcp_friendly: bool,
 }
 
+impl Constants {
+    const RFC9438: Constants = Constants { c: 0.4, beta: 0.7, fast_convergence: true, tcp_friendly: true };
+}
+
 impl ControllerConfig for CubicConfig {
     type Controller = Cubic;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Cubic {
-        Cubic {
-            constants: self.0.clone(),
-            // §4.10: CUBIC SHOULD use HyStart++.
-            growth: Growth::new(tcp, mss, HyStartRule::Rfc9406),
-            stage: LazyBox::default(),
+        // §4.10: CUBIC SHOULD use HyStart++.
+        let mut growth: Growth<Stage> = Growth::new(tcp, mss, HyStartRule::Rfc9406);
+        if self.0.is_some() {
+            growth.own_mut().constants.clone_from(&self.0);
         }
+        Cubic { growth }
     }
 }
 
@@ -87,11 +92,11 @@ const SEARCH_PER: f64 = 20.0;
 /// Grows as a cubic function of the time since the last congestion event.
 #[derive(Debug, Clone)]
 pub struct Cubic {
-    constants: Arc<Constants>,
-    growth: Growth,
-    /// Untouched in the first slow start.
-    stage: LazyBox<Stage>,
+    growth: Growth<Stage>,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Cubic>() == size_of::<Growth>());
 
 /// A stage of congestion avoidance. Windows are in segments, times in seconds.
 #[derive(Debug, Clone)]
@@ -114,24 +119,33 @@ struct Stage {
     /// No loss has shown a maximum since the start, or since a timeout.
     searching: bool,
     /// What was so before the last reduction (§4.9).
-    before: Option<Box<(Growth, Stage)>>,
+    before: Option<Box<Growth<Stage>>>,
+    /// Other constants than RFC 9438's.
+    constants: Option<Arc<Constants>>,
 }
 
-impl Initial for Stage {
-    const INITIAL: &'static Stage = &Stage {
-        w_max: 0.0,
-        cwnd_prior: 0.0,
-        w_est: 0.0,
-        k: 0.0,
-        epoch: Time::MAX,
-        seen: Time::ZERO,
-        from_max: false,
-        searching: true,
-        before: None,
-    };
+impl Default for Stage {
+    fn default() -> Stage {
+        Stage {
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            w_est: 0.0,
+            k: 0.0,
+            epoch: Time::MAX,
+            seen: Time::ZERO,
+            from_max: false,
+            searching: true,
+            before: None,
+            constants: None,
+        }
+    }
 }
 
 impl Stage {
+    fn constants(&self) -> Constants {
+        self.constants.as_deref().copied().unwrap_or(Constants::RFC9438)
+    }
+
     /// The window at t, in segments.
     fn w_cubic(&self, c: f64, t: f64) -> f64 {
         equations::w_cubic(c, t, self.k, self.w_max)
@@ -163,8 +177,9 @@ impl Stage {
 impl Cubic {
     /// §4.2 to §4.5: congestion avoidance on `acked` bytes.
     fn avoid(&mut self, window: &mut Window, acked: u64, ack: &Ack) {
-        let Constants { c, beta, tcp_friendly, .. } = *self.constants;
-        let stage = &mut *self.stage;
+        let by_linux = self.growth.is_linux();
+        let stage = self.growth.own_mut();
+        let Constants { c, beta, tcp_friendly, .. } = stage.constants();
         if stage.epoch == Time::MAX {
             stage.begin(c, window, ack.now);
         }
@@ -173,7 +188,7 @@ impl Cubic {
         let cwnd = window.segments();
         let segments = acked as f64 / window.mss as f64;
         stage.estimate_reno(beta, cwnd, segments);
-        let least = if stage.searching && self.growth.is_linux() { segments / SEARCH_PER } else { 0.0 };
+        let least = if stage.searching && by_linux { segments / SEARCH_PER } else { 0.0 };
         // §4.3: in the Reno-friendly region cwnd is W_est.
         if tcp_friendly && stage.w_cubic(c, t) < stage.w_est {
             return window.grow((stage.w_est - cwnd).max(least) * window.mss as f64);
@@ -185,7 +200,7 @@ impl Cubic {
 
     /// The time since the last ACK does not count.
     fn skip_to(&mut self, now: Time) {
-        let Some(stage) = self.stage.get_mut() else { return };
+        let Some(stage) = self.growth.known_own() else { return };
         if stage.epoch < Time::MAX {
             stage.epoch = stage.epoch.saturating_add(now.saturating_sub(stage.seen)).min(now);
         }
@@ -194,10 +209,11 @@ impl Cubic {
 
     /// §4.6 and §4.7: remembers the window and returns the new threshold.
     fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
-        let Constants { beta, fast_convergence, .. } = *self.constants;
-        let stage = &mut *self.stage;
-        stage.before = None;
-        stage.before = Some(Box::new((self.growth.clone(), stage.clone())));
+        self.growth.own_mut().before = None;
+        let before = Box::new(self.growth.clone());
+        let stage = self.growth.own_mut();
+        let Constants { beta, fast_convergence, .. } = stage.constants();
+        stage.before = Some(before);
         let cwnd = window.segments();
         let falling = cwnd < stage.w_max;
         stage.w_max = if falling && fast_convergence { equations::w_max_released(cwnd, beta) } else { cwnd };
@@ -216,7 +232,7 @@ impl CongestionController for Cubic {
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        if let Some(stage) = self.stage.get_mut() {
+        if let Some(stage) = self.growth.known_own() {
             stage.seen = ack.now;
         }
         let left = if window.in_slow_start() { self.growth.slow_start(window, ack) } else { ack.acked };
@@ -236,7 +252,8 @@ impl CongestionController for Cubic {
     }
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         let ssthresh = self.reduce(window, congestion.flight);
-        (self.stage.from_max, self.stage.searching) = (false, true); // §4.8
+        let stage = self.growth.own_mut();
+        (stage.from_max, stage.searching) = (false, true); // §4.8
         self.growth.restart_slowly(congestion.now);
         ssthresh
     }
@@ -249,17 +266,18 @@ impl CongestionController for Cubic {
     }
     fn on_undo(&mut self, _window: &mut Window) {
         // §4.9: the stage goes on as if nothing had happened.
-        if let Some(before) = self.stage.get_mut().and_then(|stage| stage.before.take()) {
-            let (growth, stage) = *before;
-            self.growth = growth;
-            *self.stage = Stage { seen: self.stage.seen, ..stage };
+        let Some(stage) = self.growth.known_own() else { return };
+        let seen = stage.seen;
+        if let Some(before) = stage.before.take() {
+            self.growth = *before;
+            self.growth.own_mut().seen = seen;
         }
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         // §4.6: ECN-Echo is a congestion event like a loss; cwnd stands for the flight, as RFC 3168
         // has it.
         let ssthresh = self.reduce(window, window.cwnd);
-        self.stage.before = None; // a mark is never spurious
+        self.growth.own_mut().before = None; // a mark is never spurious
         ssthresh
     }
 }

@@ -7,14 +7,22 @@ use super::hystart::HyStart;
 use super::hystart::linux::LinuxHyStart;
 use super::params::{GrowthRule, HyStartRule, TcpParams};
 
-/// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC and Prague start.
+/// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC and Prague start. `S`: what a
+/// controller has beside them from the first loss on.
 #[derive(Debug, Clone)]
-pub struct Growth {
+pub struct Growth<S = ()> {
     /// What an ACK adds at most in slow start, in bytes; [`PER_ACK`]: growth is by ACKs. With [`UNSEEN`].
     limit: u32,
     /// Bytes towards the next segment. No window that limits its sender has more than 32 bits say.
     counted: u32,
-    hystart: Option<Box<SlowStartExit>>,
+    more: Option<Box<More<S>>>,
+}
+
+/// What many flows never have.
+#[derive(Debug, Clone)]
+struct More<S> {
+    exit: Option<SlowStartExit>,
+    own: S,
 }
 
 const PER_ACK: u32 = 0;
@@ -28,25 +36,52 @@ enum SlowStartExit {
     Linux(Box<LinuxHyStart>),
 }
 
-impl Growth {
+impl<S: Default> Growth<S> {
     /// Growth by the parameters' rule; with the HyStart that they name, or else the controller.
-    pub fn new(tcp: &TcpParams, mss: u32, hystart: HyStartRule) -> Growth {
+    pub fn new(tcp: &TcpParams, mss: u32, hystart: HyStartRule) -> Growth<S> {
         let limit = match tcp.growth {
             GrowthRule::PerAck => PER_ACK,
             // No ACK is of more than 31 bits say.
             GrowthRule::Abc => tcp.abc_limit.saturating_mul(mss).min(UNSEEN - 1),
         };
-        let (unseen, hystart) = match tcp.hystart.unwrap_or(hystart) {
-            HyStartRule::Off => (0, None),
-            HyStartRule::Rfc9406 => (UNSEEN, None),
-            HyStartRule::Linux => (0, Some(Box::new(SlowStartExit::Linux(Box::new(LinuxHyStart::new(tcp)))))),
-        };
-        Growth { limit: limit | unseen, counted: 0, hystart }
+        let rule = tcp.hystart.unwrap_or(hystart);
+        let unseen = if matches!(rule, HyStartRule::Rfc9406) { UNSEEN } else { 0 };
+        let mut growth = Growth { limit: limit | unseen, counted: 0, more: None };
+        if matches!(rule, HyStartRule::Linux) {
+            growth.more_mut().exit = Some(SlowStartExit::Linux(Box::new(LinuxHyStart::new(tcp))));
+        }
+        growth
+    }
+
+    fn more_mut(&mut self) -> &mut More<S> {
+        self.more.get_or_insert_with(|| Box::new(More { exit: None, own: S::default() }))
+    }
+
+    fn exit_mut(&mut self) -> Option<&mut SlowStartExit> {
+        self.more.as_mut()?.exit.as_mut()
+    }
+
+    /// The controller's own, if it may have been written to.
+    #[inline]
+    pub fn own(&self) -> Option<&S> {
+        Some(&self.more.as_ref()?.own)
+    }
+
+    /// The same for a change that leaves its default as it is.
+    #[inline]
+    pub fn known_own(&mut self) -> Option<&mut S> {
+        Some(&mut self.more.as_mut()?.own)
+    }
+
+    /// The same to write to.
+    #[inline]
+    pub fn own_mut(&mut self) -> &mut S {
+        &mut self.more_mut().own
     }
 
     /// Whether slow start ends by Linux's rules.
     pub fn is_linux(&self) -> bool {
-        matches!(self.hystart.as_deref(), Some(SlowStartExit::Linux(_)))
+        matches!(self.more.as_ref().and_then(|more| more.exit.as_ref()), Some(SlowStartExit::Linux(_)))
     }
 
     /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
@@ -75,14 +110,14 @@ impl Growth {
     fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
         if self.limit >= UNSEEN {
             self.limit &= !UNSEEN;
-            self.hystart = Some(Box::new(SlowStartExit::Rfc9406(HyStart::default())));
+            self.more_mut().exit = Some(SlowStartExit::Rfc9406(HyStart::default()));
         }
-        match self.hystart.as_deref_mut() {
+        match self.exit_mut() {
             None => growth,
             Some(SlowStartExit::Rfc9406(hystart)) => {
                 let growth = hystart.limit_growth(growth, window, ack);
                 if hystart.is_over() {
-                    self.hystart = None;
+                    self.end_first_slow_start();
                 }
                 growth
             }
@@ -92,6 +127,15 @@ impl Growth {
                 }
                 growth
             }
+        }
+    }
+
+    /// RFC 9406, §4.3: HyStart++ is for the first slow start only.
+    fn end_first_slow_start(&mut self) {
+        let Some(more) = &mut self.more else { return };
+        more.exit = None;
+        if size_of::<S>() == 0 {
+            self.more = None;
         }
     }
 
@@ -137,10 +181,9 @@ impl Growth {
     pub fn restart(&mut self) {
         self.counted = 0;
         self.limit &= !UNSEEN;
-        match self.hystart.as_deref_mut() {
+        match self.exit_mut() {
             None => {}
-            // It is for the first slow start only (RFC 9406, §4.3).
-            Some(SlowStartExit::Rfc9406(_)) => self.hystart = None,
+            Some(SlowStartExit::Rfc9406(_)) => self.end_first_slow_start(),
             Some(SlowStartExit::Linux(hystart)) => hystart.end(),
         }
     }
@@ -148,7 +191,7 @@ impl Growth {
     /// A timeout begins slow start again. RFC 9406 is for the first one only, Linux looks at each.
     pub fn restart_slowly(&mut self, now: Time) {
         self.restart();
-        if let Some(SlowStartExit::Linux(hystart)) = self.hystart.as_deref_mut() {
+        if let Some(SlowStartExit::Linux(hystart)) = self.exit_mut() {
             hystart.begin_again(now);
         }
     }

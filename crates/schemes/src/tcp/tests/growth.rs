@@ -256,7 +256,8 @@ fn a_handshake_that_lost_two_begins_with_one_segment() {
 
 #[test]
 fn what_was_counted_before_a_loss_grows_no_window_after_it() {
-    let (mut growth, mut window) = (Growth::new(&TcpParams::default(), 1000, HyStartRule::Off), Window::new(10, 1000));
+    let (mut growth, mut window) =
+        (<Growth>::new(&TcpParams::default(), 1000, HyStartRule::Off), Window::new(10, 1000));
     growth.avoid(&mut window, 6_000);
     growth.restart();
     growth.avoid(&mut window, 6_000);
