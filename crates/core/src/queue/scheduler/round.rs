@@ -48,7 +48,9 @@ impl<K: Copy + PartialEq> Round<K> {
                     barred = 0;
                 }
             }
-            self.lanes.rotate_left(1);
+            if self.lanes.len() > 1 {
+                self.lanes.rotate_left(1);
+            }
         }
         None
     }
