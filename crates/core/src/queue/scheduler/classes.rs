@@ -75,6 +75,7 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, pkt: Pkt, pool: &Pool) {
         let packet = &pool[&pkt];
         let class = self.class_of(packet);
@@ -87,6 +88,7 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
         self.fifos[class].push(pkt, pool);
     }
 
+    #[inline(always)]
     fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
         let class = self.turn(pool)?;
         let fifo = &mut self.fifos[class];
