@@ -146,7 +146,7 @@ impl Node {
     }
 
     /// Counts a packet that starts onto the wire now.
-    #[inline]
+    #[inline(always)]
     fn count<D: Driver>(&mut self, port: PortId, now: Time, pkt: &Pkt, marks: u64, pool: &Pool, driver: &mut D) {
         let (slot, packet) = (&mut self.slots[usize::from(port.0)], &pool[pkt]);
         slot.count(packet.size, packet.queued, now, self.until);

@@ -44,10 +44,10 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
         self.scheduler.backlog() + ctx.booked
     }
 
-    /// Asks the AQM about a packet, on its arrival or as it leaves.
-    #[inline]
-    fn ask(&mut self, pkt: &Pkt, leaves: bool, ctx: &mut PortCtx<'_>) -> Verdict {
-        let backlog = self.waiting(ctx);
+    /// Asks the AQM about a packet, on its arrival or as it leaves, while so much waits. A function for each of the
+    /// two: what the AQM does not look at is not made.
+    #[inline(always)]
+    fn ask<const LEAVES: bool>(&mut self, pkt: &Pkt, backlog: Backlog, ctx: &mut PortCtx<'_>) -> Verdict {
         let link = ctx.links[usize::from(ctx.me.0)];
         let packet = &mut ctx.pool[pkt];
         let mut view = View {
@@ -57,10 +57,10 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
             rate: link.rate,
             mtu: link.mtu,
             idle_since: ctx.transmitter.idle_since().filter(|_| backlog.packets == 0),
-            sojourn: if leaves { ctx.now.saturating_sub(packet.queued) } else { Time::ZERO },
+            sojourn: if LEAVES { ctx.now.saturating_sub(packet.queued) } else { Time::ZERO },
             rng: ctx.rng,
         };
-        match if leaves { self.aqm.dequeue(packet, &mut view) } else { self.aqm.enqueue(packet, &mut view) } {
+        match if LEAVES { self.aqm.dequeue(packet, &mut view) } else { self.aqm.enqueue(packet, &mut view) } {
             Verdict::Drop(Drop::Aqm) if ctx.lossless => Verdict::Signal,
             verdict => verdict,
         }
@@ -125,7 +125,7 @@ impl<A: Aqm + 'static, S: Scheduler + 'static, G: Signal + 'static> Queue<A, S, 
 impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let waiting = self.waiting(ctx);
-        let verdict = if self.aqm.watches_arriving() { self.ask(&pkt, false, ctx) } else { Verdict::Pass };
+        let verdict = if self.aqm.watches_arriving() { self.ask::<false>(&pkt, waiting, ctx) } else { Verdict::Pass };
         self.arm(ctx);
         let verdict = self.with_room(verdict, &ctx.pool[&pkt], waiting);
         if let Err(why) = self.follow(verdict, &pkt, ctx) {
@@ -154,7 +154,8 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
             if !self.aqm.watches_leaving() {
                 return Some(pkt);
             }
-            let verdict = self.ask(&pkt, true, ctx);
+            let waiting = self.waiting(ctx);
+            let verdict = self.ask::<true>(&pkt, waiting, ctx);
             match self.follow(verdict, &pkt, ctx) {
                 Ok(()) => return Some(pkt),
                 Err(why) => {

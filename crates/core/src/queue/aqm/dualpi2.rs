@@ -147,6 +147,7 @@ impl Aqm for DualPi2 {
         true
     }
 
+    #[inline]
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.seen.data |= packet.payload > 0;
         self.seen.l4s |= l4s_class(packet) == L;
@@ -154,6 +155,7 @@ impl Aqm for DualPi2 {
         Verdict::Pass
     }
 
+    #[inline]
     fn dequeue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         if l4s_class(packet) == L {
             return self.l_queue(view);

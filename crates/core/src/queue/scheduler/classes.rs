@@ -30,6 +30,8 @@ pub struct Classes<C> {
     quanta: Option<Box<[u64]>>,
     fifos: Box<[Fifo]>,
     round: Round<usize>,
+    /// What waits in all of them: asked several times for each packet.
+    waiting: Backlog,
 }
 
 impl<C: Fn(&Packet) -> usize> Classes<C> {
@@ -48,7 +50,7 @@ impl<C: Fn(&Packet) -> usize> Classes<C> {
             Room::Shared(_) => Bound::EVERYTHING,
         };
         let fifos = (0..classes).map(|_| Fifo::new(bound)).collect();
-        Classes { class, room, quanta, fifos, round: Round::default() }
+        Classes { class, room, quanta, fifos, round: Round::default(), waiting: Backlog::default() }
     }
 
     fn class_of(&self, packet: &Packet) -> usize {
@@ -73,8 +75,11 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, pkt: Pkt, pool: &Pool) {
-        let class = self.class_of(&pool[&pkt]);
+        let packet = &pool[&pkt];
+        let class = self.class_of(packet);
+        self.waiting = self.waiting + Backlog { packets: 1, bytes: packet.size.into() };
         if let Some(quanta) = &self.quanta
             && self.fifos[class].backlog().packets == 0
         {
@@ -83,12 +88,16 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
         self.fifos[class].push(pkt, pool);
     }
 
+    #[inline(always)]
     fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
         let class = self.turn(pool)?;
-        let pkt = self.fifos[class].pop(pool)?;
-        if self.fifos[class].backlog().packets == 0 {
+        let fifo = &mut self.fifos[class];
+        let pkt = fifo.pop(pool)?;
+        if fifo.backlog().packets == 0 {
             self.round.leave(class);
         }
+        self.waiting.packets -= 1;
+        self.waiting.bytes -= u64::from(pool[&pkt].size);
         Some(pkt)
     }
 
@@ -96,8 +105,10 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
         self.round.refund(self.class_of(packet), packet.size);
     }
 
+    #[inline]
     fn backlog(&self) -> Backlog {
-        self.fifos.iter().map(Fifo::backlog).sum()
+        debug_assert_eq!(self.waiting, self.fifos.iter().map(Fifo::backlog).sum());
+        self.waiting
     }
 
     fn lane(&self, packet: &Packet, _waiting: Backlog) -> Backlog {
@@ -113,6 +124,7 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
         self.fifos.iter_mut().for_each(|f| f.clear(give));
         self.round.clear();
+        self.waiting = Backlog::default();
     }
 }
 

@@ -33,6 +33,7 @@ impl<K: Copy + PartialEq> Round<K> {
     /// The lane that sends its first packet now; that packet is charged. `first` tells the size of
     /// a lane's first packet, or `None` if that one may not be sent now. `quantum` is what a lane
     /// gets with each turn, above zero.
+    #[inline(always)]
     pub fn next(&mut self, mut first: impl FnMut(K) -> Option<u32>, quantum: impl Fn(K) -> u64) -> Option<K> {
         let mut barred = 0;
         while barred < self.lanes.len() {
@@ -48,7 +49,9 @@ impl<K: Copy + PartialEq> Round<K> {
                     barred = 0;
                 }
             }
-            self.lanes.rotate_left(1);
+            if self.lanes.len() > 1 {
+                self.lanes.rotate_left(1);
+            }
         }
         None
     }
