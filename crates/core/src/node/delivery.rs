@@ -34,6 +34,15 @@ impl Node {
         pool.give_back_place(packet);
     }
 
+    /// What peers do not know: ends' numbers follow from it, and where their flows stand in the table.
+    #[cold]
+    #[inline(never)]
+    fn draw_secret(&mut self) -> [u64; 2] {
+        let secret = secret(&self.streams.endpoints);
+        self.endpoints.set_key(secret);
+        *self.secret.insert(secret)
+    }
+
     /// Hands a packet that may open a flow to whoever accepts it.
     #[cold]
     #[inline(never)]
@@ -98,6 +107,11 @@ impl Node {
         driver: &mut D,
         call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
     ) {
+        // Before any of them draws a number: whenever it is drawn, it is the same.
+        let secret = match self.secret {
+            Some(secret) => secret,
+            None => self.draw_secret(),
+        };
         let seat = self.endpoints.seat(index);
         let end = seat.end();
         let Some(endpoint) = seat.endpoint.as_deref_mut() else { return };
@@ -105,11 +119,6 @@ impl Node {
             let (supply, room) = (driver.supply(end), driver.room(end));
             Application { supply, room, ..Application::default() }
         });
-        // Before any of them draws a number: whenever it is drawn, it is the same.
-        let secret = match self.secret {
-            Some(secret) => secret,
-            None => *self.secret.insert(secret(&self.streams.endpoints)),
-        };
         let (mut outcome, mut successor) = (Outcome::default(), None);
         let first = self.out.len();
         let queue = self.extras.as_deref().and_then(|extras| extras.receive.as_deref());

@@ -6,10 +6,9 @@
 mod flow_table;
 mod tree;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use flow_table::FlowTable;
-use rustc_hash::FxHashSet;
 
 use super::EndId;
 use super::timers::Timers;
@@ -129,7 +128,8 @@ impl Default for Limits {
 /// nothing.
 #[derive(Default)]
 struct Closed {
-    flows: FxHashSet<(FlowId, NodeId)>,
+    /// Peers choose the numbers, as above.
+    flows: BTreeSet<(FlowId, NodeId)>,
     order: VecDeque<(FlowId, NodeId)>,
 }
 
@@ -137,6 +137,9 @@ struct Closed {
 /// later than this many ends of other flows opens its flow again, and its sender, which knows
 /// nothing of it, refuses what that says.
 const MAX_CLOSED: usize = 1 << 16;
+
+/// Bytes of one in the set: leaves of eleven, two thirds full.
+const CLOSED: usize = 14;
 
 impl Closed {
     fn insert(&mut self, flow: (FlowId, NodeId)) {
@@ -160,6 +163,11 @@ impl Default for Endpoints {
 }
 
 impl Endpoints {
+    /// Has the table of flows be hashed by what peers do not know.
+    pub fn set_key(&mut self, secret: [u64; 2]) {
+        self.of_flow.set_key(secret, &self.seats);
+    }
+
     /// The end that takes packets of this flow that come from this node.
     #[inline]
     pub fn find(&self, flow: FlowId, from: NodeId) -> Option<u32> {
@@ -318,7 +326,7 @@ impl Endpoints {
     }
 
     pub fn memory(&self) -> usize {
-        let closed = self.closed.as_ref().map_or(0, |c| c.flows.capacity() * 9 + c.order.capacity() * 8);
+        let closed = self.closed.as_ref().map_or(0, |c| c.flows.len() * CLOSED + c.order.capacity() * 8);
         // Without what the ends themselves have in boxes.
         let ends: usize = self.iter().map(|(_, endpoint)| size_of_val(endpoint)).sum();
         ends + self.seats.capacity() * size_of::<Seat>() + self.of_flow.memory() + closed
@@ -388,6 +396,48 @@ mod tests {
             assert_eq!(ends.of_flow.len() + ends.others.as_ref().map_or(0, |o| o.len()), there.len());
             assert_eq!(ends.passive, there.values().filter(|e| !e.0).count());
         }
+    }
+
+    /// A flood of flows whose homes lie in a sixty-fourth of a table without a key.
+    #[test]
+    fn numbers_that_a_peer_chooses_are_found_as_soon_as_others() {
+        const ENDS: usize = 2_000;
+        let longest = |flows: &[u32], key: Option<[u64; 2]>| {
+            let mut ends = Endpoints::default();
+            if let Some(key) = key {
+                ends.set_key(key);
+            }
+            for flow in flows {
+                let end = EndId { flow: FlowId(*flow), peer: NodeId(7), active: false };
+                ends.insert(end, Box::new(Deaf));
+            }
+            flows.iter().map(|flow| ends.of_flow.probes(FlowId(*flow), &ends.seats)).max().expect("flows")
+        };
+        let near = |flow: &u32| {
+            let product = u64::from(*flow).wrapping_mul(flow_table::FACTOR);
+            (product ^ (product >> 32)).wrapping_mul(flow_table::FACTOR) >> 58 == 0
+        };
+        let chosen: Vec<u32> = (0..).filter(near).take(ENDS).collect();
+        assert!(longest(&chosen, None) > 1_000, "a flood, without a key: {}", longest(&chosen, None));
+        let mut rng = stream(3, Purpose::Fault, 0);
+        for _ in 0..100 {
+            let key = Some([rng.next_u64(), rng.next_u64()]);
+            // With 3 of 4 places taken at most: 2.5 on average.
+            assert!(longest(&chosen, key) < 150, "{}", longest(&chosen, key));
+            let in_order: Vec<u32> = (0..ENDS as u32).collect();
+            assert!(longest(&in_order, key) < 150, "{}", longest(&in_order, key));
+        }
+    }
+
+    /// A node's table is hashed by its own secret as soon as it has one.
+    #[test]
+    fn a_node_keys_its_table() {
+        let (mut ends, flows) = (Endpoints::default(), 0..100);
+        for flow in flows.clone() {
+            ends.insert(EndId { flow: FlowId(flow), peer: NodeId(7), active: false }, Box::new(Deaf));
+        }
+        ends.set_key([17, 4]);
+        assert!(flows.map(FlowId).all(|flow| ends.find(flow, NodeId(7)) == Some(flow.0)));
     }
 
     /// A seat's, with its deadline, or the driver's.

@@ -1,4 +1,4 @@
-//! The seat of each flow: seats' numbers, by a hash of the flow that sits there (open addressing, linear probing).
+//! The seat of each flow: seats' numbers, by a keyed hash of the flow that sits there (open addressing, linear probing).
 
 use super::Seat;
 use crate::packet::FlowId;
@@ -10,16 +10,30 @@ const EMPTY: u32 = u32::MAX;
 /// Flows are kept by their seats alone: 4 bytes a place, of which three in four are taken at most.
 #[derive(Default)]
 pub(super) struct FlowTable {
+    /// Peers choose flows' numbers: without it they could choose those that all have one home.
+    key: u32,
     places: Box<[u32]>,
     taken: u32,
 }
 
+/// 2^64 over the golden ratio (Knuth, TAOCP 3, §6.4): with no key consecutive flows are spread evenly.
+pub(super) const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl FlowTable {
-    /// Where a flow stands if nobody stands there. Fibonacci hashing (Knuth, TAOCP 3, §6.4): consecutive flows are spread
-    /// evenly.
+    /// Hashes by the node's secret from now on.
+    pub fn set_key(&mut self, secret: [u64; 2], seats: &[Seat]) {
+        self.key = secret[0] as u32;
+        self.rebuild(self.places.len(), seats);
+    }
+
+    /// Where a flow stands if nobody stands there. A product by a factor that peers do not know leaves what they choose in
+    /// clusters, at some factors; the product of both its halves does not.
     #[inline]
     fn home(&self, flow: FlowId) -> usize {
-        let hash = u64::from(flow.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        // An even factor would lose a bit.
+        let factor = (FACTOR ^ u64::from(self.key) * 0x1_0000_0001) | 1;
+        let product = u64::from(flow.0).wrapping_mul(factor);
+        let hash = (product ^ (product >> 32)).wrapping_mul(FACTOR) >> 32;
         ((hash * self.places.len() as u64) >> 32) as usize
     }
 
@@ -58,7 +72,7 @@ impl FlowTable {
         let flow = seats[seat as usize].flow;
         if self.get(flow, seats).is_none() {
             if (self.taken as usize + 1) * 4 > self.places.len() * 3 {
-                self.grow(seats);
+                self.rebuild(self.places.len() + more(self.places.len()), seats);
             }
             self.taken += 1;
         }
@@ -66,9 +80,8 @@ impl FlowTable {
     }
 
     #[cold]
-    fn grow(&mut self, seats: &[Seat]) {
-        let places = vec![EMPTY; self.places.len() + more(self.places.len())];
-        let before = std::mem::replace(&mut self.places, places.into());
+    fn rebuild(&mut self, places: usize, seats: &[Seat]) {
+        let before = std::mem::replace(&mut self.places, vec![EMPTY; places].into());
         for seat in before.into_iter().filter(|seat| *seat != EMPTY) {
             self.places[self.place(seats[seat as usize].flow, seats)] = seat;
         }
@@ -96,6 +109,13 @@ impl FlowTable {
             }
         }
         self.places[gap] = EMPTY;
+    }
+
+    /// Places that are looked at until a flow is found.
+    #[cfg(test)]
+    pub fn probes(&self, flow: FlowId, seats: &[Seat]) -> usize {
+        let (home, found) = (self.home(flow), self.place(flow, seats));
+        (found + self.places.len() - home) % self.places.len() + 1
     }
 
     #[cfg(test)]
