@@ -31,7 +31,7 @@ impl FlowTable {
     #[inline]
     fn home(&self, flow: FlowId) -> usize {
         // An even factor would lose a bit.
-        let factor = (FACTOR ^ u64::from(self.key) * 0x1_0000_0001) | 1;
+        let factor = (FACTOR ^ (u64::from(self.key) * 0x1_0000_0001)) | 1;
         let product = u64::from(flow.0).wrapping_mul(factor);
         let hash = (product ^ (product >> 32)).wrapping_mul(FACTOR) >> 32;
         ((hash * self.places.len() as u64) >> 32) as usize
