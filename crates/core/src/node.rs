@@ -68,9 +68,6 @@ pub struct Node {
     flows: Arc<dyn Flows>,
     links: Box<[LinkInfo]>,
     shared: Shared,
-    /// The key of the endpoints' hashes, from the first call to one of them on: to draw it takes
-    /// thousands of instructions, and many nodes of a large network never have an endpoint.
-    secret: Option<[u64; 2]>,
     /// The end of the run.
     until: Time,
     /// The rates of the links' other directions, by port; none where links are as fast both ways.
@@ -117,11 +114,10 @@ impl Node {
             watches: slots.iter().any(Slot::watches_inbound),
             slots,
             forwarding,
-            endpoints: Endpoints::default(),
+            endpoints: Endpoints::keyed(streams.secret),
             flows,
             timers: Timers::default(),
             streams,
-            secret: None,
             until: Time::MAX,
             states: Box::default(),
             shared: Shared::default(),
@@ -189,7 +185,8 @@ impl Node {
     /// The same node with other random numbers.
     #[must_use]
     pub fn with_streams(mut self, streams: Streams) -> Node {
-        (self.streams, self.secret) = (streams, None);
+        self.endpoints.set_key(streams.secret);
+        self.streams = streams;
         self
     }
 

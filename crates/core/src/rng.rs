@@ -43,6 +43,8 @@ pub enum Purpose {
     EctLoss = 10,
     /// Bleaching of the ECN field on one direction of a link.
     Bleaching = 11,
+    /// What a node's peers must not foresee.
+    Secrets = 12,
 }
 
 /// The streams of one node: what one of its parts draws leaves the others' draws alone.
@@ -54,16 +56,20 @@ pub struct Streams {
     pub forwarders: Stream,
     /// Of the endpoints on it.
     pub endpoints: Stream,
+    /// What its peers do not know: the key of its hashes.
+    pub secret: [u64; 2],
 }
 
 impl Streams {
     /// Those of node `node` under the run's `seed`.
     pub fn of(seed: u64, node: u64) -> Streams {
         let part = |purpose| stream(seed, purpose, node);
+        let mut secret = part(Purpose::Secrets);
         Streams {
             ports: part(Purpose::Ports),
             forwarders: part(Purpose::Forwarders),
             endpoints: part(Purpose::Endpoints),
+            secret: [secret.next_u64(), secret.next_u64()],
         }
     }
 }
@@ -71,13 +77,6 @@ impl Streams {
 /// The stream of component `index` for `purpose` under the run's `seed`.
 pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Stream {
     Stream::seed_from_u64(mix(mix(mix(seed) ^ purpose as u64) ^ index))
-}
-
-/// A key for hashes that others must not foresee, from far beyond what `stream` will ever give.
-pub fn secret(stream: &Stream) -> [u64; 2] {
-    let mut far = stream.clone();
-    far.jump();
-    [far.next_u64(), far.next_u64()]
 }
 
 /// A uniform float in [0, 1) with 53 bits.
@@ -107,9 +106,11 @@ mod tests {
             draw(2, Purpose::Ports, 0),
         ];
         assert!((0..4).all(|i| (0..i).all(|j| all[i] != all[j])));
-        let Streams { mut ports, mut forwarders, mut endpoints } = Streams::of(1, 0);
+        let Streams { mut ports, mut forwarders, mut endpoints, secret } = Streams::of(1, 0);
         let draws = [ports.next_u64(), forwarders.next_u64(), endpoints.next_u64()];
         assert!(draws[0] != draws[1] && draws[1] != draws[2] && draws[2] != draws[0]);
+        assert!(secret[0] != secret[1] && secret.iter().all(|half| !draws.contains(half)));
+        assert_ne!(secret, Streams::of(1, 1).secret);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::{Driver, EndId, Node};
 use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool};
-use crate::rng::secret;
 use crate::roles::{Accept, Application, Drop, Ended, Endpoint, EndpointCtx, Outcome, Way};
 use crate::units::Time;
 
@@ -32,15 +31,6 @@ impl Node {
             self.deliver_first(now, id, &packet, pool, driver);
         }
         pool.give_back_place(packet);
-    }
-
-    /// What peers do not know: ends' numbers follow from it, and where their flows stand in the table.
-    #[cold]
-    #[inline(never)]
-    fn draw_secret(&mut self) -> [u64; 2] {
-        let secret = secret(&self.streams.endpoints);
-        self.endpoints.set_key(secret);
-        *self.secret.insert(secret)
     }
 
     /// Hands a packet that may open a flow to whoever accepts it.
@@ -107,11 +97,6 @@ impl Node {
         driver: &mut D,
         call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>),
     ) {
-        // Before any of them draws a number: whenever it is drawn, it is the same.
-        let secret = match self.secret {
-            Some(secret) => secret,
-            None => self.draw_secret(),
-        };
         let seat = self.endpoints.seat(index);
         let end = seat.end();
         let Some(endpoint) = seat.endpoint.as_deref_mut() else { return };
@@ -127,7 +112,7 @@ impl Node {
             node: self.id,
             flow: end.flow,
             rng: &mut self.streams.endpoints,
-            secret,
+            secret: self.streams.secret,
             shared: &mut self.shared,
             links: &self.links,
             received: queue.map(|queue| &queue.received),

@@ -163,7 +163,14 @@ impl Default for Endpoints {
 }
 
 impl Endpoints {
-    /// Has the table of flows be hashed by what peers do not know.
+    /// None yet, and a table of flows that is hashed by what peers do not know.
+    pub fn keyed(secret: [u64; 2]) -> Endpoints {
+        let mut endpoints = Endpoints::default();
+        endpoints.set_key(secret);
+        endpoints
+    }
+
+    /// Has the table of flows be hashed by that.
     pub fn set_key(&mut self, secret: [u64; 2]) {
         self.of_flow.set_key(secret, &self.seats);
     }
