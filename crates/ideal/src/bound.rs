@@ -141,7 +141,7 @@ fn job(flow: u32, (start_s, bits): (f64, f64), (before_s, after_s): (f64, f64)) 
 fn alone_s(speeds: &[Speed], flow: &BoundFlow) -> f64 {
     let times = flow.links.iter().map(|c| {
         let job = job(0, (flow.start_s, flow.bits), (c.before_s, c.after_s));
-        shortest_first(&speeds[c.link as usize], &[job])
+        first_and_last(&speeds[c.link as usize], &job)
     });
     times.filter(|t| t.is_finite()).fold(0.0, f64::max)
 }
@@ -189,6 +189,14 @@ fn shortest_first(speed: &Speed, jobs: &[Job]) -> f64 {
             waiting.push(Reverse((Ordered(job.bits), job.flow)));
         }
     }
+}
+
+/// The same of one job.
+fn first_and_last(speed: &Speed, job: &Job) -> f64 {
+    let mut clock = Clock { now: 0.0, step: 0, speed };
+    clock.wait_until(job.release);
+    let left = clock.serve(job.bits, f64::INFINITY);
+    if left > 0.0 { f64::INFINITY } else { job.outside + clock.now }
 }
 
 /// A link's time.

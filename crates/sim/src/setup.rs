@@ -638,7 +638,12 @@ impl Setup {
 
     /// The name of flow `i`'s scheme.
     pub fn scheme_of(&self, i: usize) -> &str {
-        self.flows.get(i).flow.terms.scheme.as_deref().unwrap_or(&self.scenario.scheme)
+        self.scheme_of_flow(&self.flows.get(i))
+    }
+
+    /// The same of this flow.
+    pub(crate) fn scheme_of_flow<'a>(&'a self, info: &FlowInfo<'a>) -> &'a str {
+        info.flow.terms.scheme.as_deref().unwrap_or(&self.scenario.scheme)
     }
 
     /// Which direction of a link begins at the node `from`: 0 from its end `a`, 1 from `b`.

@@ -1,6 +1,7 @@
 //! What a workload comes to: flows.
 
 use crate::after::WaitFor;
+use crate::groups::GroupNames;
 use crate::writes::WriteLaws;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -24,9 +25,7 @@ pub struct Flow<'a> {
     pub start: Time,
     /// What it waits for before.
     pub wait: Option<WaitFor>,
-    /// Name under which results are added up.
-    pub group: &'a str,
-    /// The number of this group in the list.
+    /// The number of the group under which results are added up.
     pub group_number: u32,
     /// When the sender gives up, done or not; always after `start`.
     pub stop: Option<Time>,
@@ -34,6 +33,14 @@ pub struct Flow<'a> {
     pub terms: &'a Terms,
     /// The number of these terms in the list.
     pub terms_number: u32,
+    pub(crate) groups: &'a GroupNames,
+}
+
+impl<'a> Flow<'a> {
+    /// The name of its group.
+    pub fn group(&self) -> &'a str {
+        self.groups.get(self.group_number)
+    }
 }
 
 /// What is said of the flows of a workload, mostly of all alike.

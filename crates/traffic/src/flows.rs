@@ -418,6 +418,7 @@ impl FlowList {
         self.afters.number(after, &mut self.groups)
     }
 
+    #[inline]
     fn flow(&self, row: &Row) -> Flow<'_> {
         let (group, terms) = self.group_terms[row.terms as usize];
         Flow {
@@ -427,10 +428,10 @@ impl FlowList {
             start: row.start,
             wait: WaitFor::unpack(row.wait),
             stop: (row.stop > 0).then_some(Time(row.stop)),
-            group: self.groups.get(group),
             group_number: group,
             terms: &self.terms[terms as usize],
             terms_number: terms,
+            groups: &self.groups,
         }
     }
 
@@ -510,7 +511,7 @@ mod tests {
         list.push(NewFlow { size: None, start: Time(3), stop: Some(Time(9)), terms: b, ..whole });
         list.push(NewFlow { src: 8, ..whole });
         list.sort();
-        let flows: Vec<_> = list.iter().map(|f| (f.src, f.size, f.start, f.stop, f.group)).collect();
+        let flows: Vec<_> = list.iter().map(|f| (f.src, f.size, f.start, f.stop, f.group())).collect();
         let sized = |src| (src, Some(Bytes(7)), Time(5), None, "a");
         assert_eq!(flows, [(1, None, Time(3), Some(Time(9)), "b"), sized(1), sized(8)]);
         assert_eq!((list.len(), list.get(2).src), (3, 8));

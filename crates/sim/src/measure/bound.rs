@@ -4,7 +4,7 @@ use midpath_core::units::Time;
 use midpath_ideal::{BoundFlow, Crossing, completion_bound};
 
 use super::{Capacity, FlowRow, FlowRows};
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// In seconds; `None` if nothing completed. Only links that a flow must cross whichever way it
 /// takes count: bridges of the network. What some may have got from elsewhere (objects that several
@@ -18,14 +18,16 @@ pub fn afct_bound(setup: &Setup, rows: &FlowRows<'_>) -> Option<f64> {
             [info.a, info.b].map(|end| Capacity::of(setup, link, end).speed())
         })
         .collect();
-    let done = rows.iter().filter(|row| row.fct.is_some()).count();
-    let rows = rows.iter().enumerate().filter(|(_, row)| row.fct.is_some());
-    let flows = rows.map(|(i, row)| bound_flow(setup, &row, i, &bridges));
-    (done > 0).then(|| completion_bound(&speeds, flows) / done as f64)
+    let mut done = 0;
+    let flows = rows.with_flows().filter(|(.., row)| row.fct.is_some()).map(|(i, info, row)| {
+        done += 1;
+        bound_flow(setup, &row, (i, &info), &bridges)
+    });
+    let bound = completion_bound(&speeds, flows);
+    (done > 0).then(|| bound / f64::from(done))
 }
 
-fn bound_flow(setup: &Setup, row: &FlowRow, i: usize, bridges: &[bool]) -> BoundFlow {
-    let info = &setup.flows.get(i);
+fn bound_flow(setup: &Setup, row: &FlowRow, (i, info): (usize, &FlowInfo<'_>), bridges: &[bool]) -> BoundFlow {
     let whole = info.flow.size.is_some_and(|size| row.report.delivered >= size.0);
     let bytes = info.wire_bytes().filter(|_| whole).unwrap_or(row.report.delivered);
     let shared = info.flow.object.is_some() || info.flow.replicas.is_some();

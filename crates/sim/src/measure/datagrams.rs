@@ -76,7 +76,7 @@ pub(super) fn datagram_columns<'a>() -> Columns<'a, DatagramsOf<'a>> {
     use Values::{F64, Text, U32, U64};
     vec![
         ("flow", "its number", U32(|d| d.at.i as u32)),
-        ("group", "its group", Text(|d| d.at.flow.flow.group)),
+        ("group", "its group", Text(|d| d.at.flow.flow.group())),
         ("src", "", Text(|d| d.at.name(d.at.flow.flow.src))),
         ("dst", "host names", Text(|d| d.at.name(d.at.flow.flow.dst))),
         ("sent_packets", "", U64(|d| d.at.row.report.sent)),

@@ -3,7 +3,6 @@ use std::ops::Range;
 use midpath_core::packet::FlowId;
 use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
-use midpath_traffic::Flow;
 use rustc_hash::FxHashMap;
 
 use super::columns::{Columns, Values, seconds, table};
@@ -52,9 +51,15 @@ impl<'a> FlowRows<'a> {
         (0..self.setup.flows.len()).map(|i| self.get(i))
     }
 
+    /// The same with their flows, and these flows' numbers.
+    pub(super) fn with_flows(&self) -> impl Iterator<Item = (usize, FlowInfo<'a>, FlowRow)> + '_ {
+        self.setup.flows.iter().enumerate().map(|(i, info)| (i, info, self.of(i, &info)))
+    }
+
     /// The row of flow `i`.
+    #[inline]
     pub fn get(&self, i: usize) -> FlowRow {
-        self.row(FlowId(i as u32), &self.setup.flows.get(i).flow)
+        self.of(i, &self.setup.flows.get(i))
     }
 
     /// Whether flow `i` is of a client that had no time for it: it asks as often as it can until `stop`.
@@ -68,9 +73,11 @@ impl<'a> FlowRows<'a> {
         self.end
     }
 
-    fn row(&self, id: FlowId, flow: &Flow<'_>) -> FlowRow {
+    /// The same of this flow.
+    #[inline]
+    pub(super) fn of(&self, i: usize, FlowInfo { flow, .. }: &FlowInfo<'_>) -> FlowRow {
+        let (id, flows) = (FlowId(i as u32), &self.setup.flows);
         let report = self.reports.of(id);
-        let (i, flows) = (id.0 as usize, &self.setup.flows);
         let fixed = flow.wait.is_none() && flows.guard(i).is_none() && flows.messages(i).is_none();
         let start = if fixed { Some(flow.start) } else { self.reports.start_of(id) };
         let from = start.unwrap_or(self.end);
@@ -106,7 +113,7 @@ pub(super) struct FlowAt<'a> {
 impl<'a> FlowAt<'a> {
     pub(super) fn new(setup: &'a Setup, rows: &FlowRows<'_>, i: usize) -> FlowAt<'a> {
         let flow = setup.flows.get(i);
-        FlowAt { setup, i, flow, row: rows.row(FlowId(i as u32), &flow.flow), unloaded: flow.unloaded() }
+        FlowAt { setup, i, flow, row: rows.of(i, &flow), unloaded: flow.unloaded() }
     }
     pub(super) fn name(&self, node: u32) -> &'a str {
         &self.setup.topology.nodes()[node as usize].name
@@ -127,7 +134,7 @@ pub(super) fn flow_columns<'a>() -> Columns<'a, FlowAt<'a>> {
             "number from 0 in order of start, not the line of a list or the position among `[[flow]]`",
             U32(|at| at.i as u32),
         ),
-        ("group", "group in results, or the flow's name", Text(|at| at.flow.flow.group)),
+        ("group", "group in results, or the flow's name", Text(|at| at.flow.flow.group())),
         ("scheme", "its scheme", Text(|at| at.setup.scheme_of(at.i))),
         ("src", "", Text(|at| at.name(at.flow.flow.src))),
         ("dst", "host names", Text(|at| at.name(at.flow.flow.dst))),

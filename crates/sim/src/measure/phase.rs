@@ -15,7 +15,7 @@ use super::ports::port_row;
 use super::summary::jain;
 use super::warnings::{Warning, port_name};
 use super::{FlowRow, FlowRows, PortRow};
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// Jain's index below which the shares of flows that lose packets are unlike: three to one of two
 /// flows. Ours: of 130 random dumbbells 47 gave a warning, and with jitter at hosts the index was
@@ -48,9 +48,8 @@ type Kind<'a> = (&'a str, (usize, u16), u64, Option<&'a str>, Option<Time>);
 /// What the run warns of: alike flows whose shares differ.
 pub fn phase_effects(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow]) -> Vec<Warning> {
     let mut kinds = BTreeMap::<Kind<'_>, Vec<Candidate>>::new();
-    for (flow, row) in rows.iter().enumerate() {
-        for kind in kinds_of(setup, ports, flow, &row) {
-            let info = &setup.flows.get(flow);
+    for (flow, info, row) in rows.with_flows() {
+        for kind in kinds_of(setup, ports, (flow, &info), &row) {
             kinds.entry(kind).or_default().push(Candidate {
                 flow,
                 rtt: info.rtt,
@@ -90,9 +89,13 @@ fn packet_time(setup: &Setup, (node, port): (usize, u16), flow: usize) -> Time {
 
 /// What flow `flow` is like at each port of its way that drops or marks. Nothing, if it has ended,
 /// sends at a rate of its own, or chance has a say on its way.
-fn kinds_of<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize, row: &FlowRow) -> Vec<Kind<'a>> {
-    let info = setup.flows.get(flow).flow;
-    if row.fct.is_some() || info.rate.is_some() {
+fn kinds_of<'a>(
+    setup: &'a Setup,
+    ports: &[PortRow],
+    (flow, info): (usize, &FlowInfo<'a>),
+    row: &FlowRow,
+) -> Vec<Kind<'a>> {
+    if row.fct.is_some() || info.flow.rate.is_some() {
         return Vec::new();
     }
     let Some((there, back)) = setup.ways(flow) else { return Vec::new() };
@@ -101,8 +104,8 @@ fn kinds_of<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize, row: &FlowRow)
     }
     let places = there.iter().map(|hop| (hop.node, hop.port)).filter(|place| hit(ports, *place) > 0);
     let blind = places.filter(|(node, port)| setup.is_blind(*node, usize::from(*port)));
-    let (scheme, weight) = (setup.scheme_of(flow), info.weight.to_bits());
-    blind.map(|place| (scheme, place, weight, info.terms.budget.as_deref(), info.stop)).collect()
+    let (scheme, weight) = (setup.scheme_of_flow(info), info.flow.weight.to_bits());
+    blind.map(|place| (scheme, place, weight, info.flow.terms.budget.as_deref(), info.flow.stop)).collect()
 }
 
 /// Flows of one kind in groups: round trips to within a packet's time, starts within a round trip.

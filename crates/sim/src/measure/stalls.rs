@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use super::warnings::{Warning, port_name};
 use super::watch::{NEXT_TO_NOTHING, Quiet, ROUND_TRIPS, Spell, Watched};
 use super::{FlowRow, FlowRows, PortRow};
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// A flow that had timeouts may wait this long for one, and this long after a fault: the first is
 /// 1 s (RFC 6298, §2.1), and is doubled once.
@@ -121,11 +121,11 @@ fn without(spells: Vec<Spell>, others: impl IntoIterator<Item = Spell>) -> Vec<S
 pub fn stalls(setup: &Setup, watched: &Watched, rows: &FlowRows<'_>, ports: &[PortRow]) -> Vec<Warning> {
     let spells = Spells::new(watched);
     let mut found = BTreeMap::<(&str, (NodeId, PortId)), Stall>::new();
-    for (i, row) in rows.iter().enumerate() {
-        let held = held_up(setup, &spells, i, &row, rows.end());
+    for (i, info, row) in rows.with_flows() {
+        let held = held_up(setup, &spells, (i, &info), &row, rows.end());
         let Some((path, longest)) = held else { continue };
         let Some(slowest) = slowest(setup, ports, &path) else { continue };
-        let stall = Stall::new(setup, &spells, slowest, longest, round_trip(setup, i, &row));
+        let stall = Stall::new(setup, &spells, slowest, longest, round_trip(&info, &row));
         let known = found.entry((setup.scheme_of(i), place(slowest))).or_insert(Stall { flows: 0, ..stall });
         *known = known.and(stall);
     }
@@ -133,9 +133,14 @@ pub fn stalls(setup: &Setup, watched: &Watched, rows: &FlowRows<'_>, ports: &[Po
 }
 
 /// The longest spell in which flow `i` was held up by its scheme alone, with its path.
-fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Time) -> Option<(Vec<Hop>, Spell)> {
-    let info = &setup.flows.get(i);
-    if setup.flows.is_application_limited(i) {
+fn held_up(
+    setup: &Setup,
+    spells: &Spells<'_>,
+    (i, info): (usize, &FlowInfo<'_>),
+    row: &FlowRow,
+    end: Time,
+) -> Option<(Vec<Hop>, Spell)> {
+    if setup.flows.is_application_limited(i, info) {
         return None;
     }
     let until = row.report.completed.unwrap_or(end).min(info.flow.stop.unwrap_or(end));
@@ -151,7 +156,7 @@ fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Tim
     if quiet.is_empty() || setup.ceiling(i, &there).is_some_and(|c| c.as_f64() < WANTED * info.bottleneck.as_f64()) {
         return None;
     }
-    let least = Time(round_trip(setup, i, row).0.saturating_mul(ROUND_TRIPS));
+    let least = Time(round_trip(info, row).0.saturating_mul(ROUND_TRIPS));
     let least = if row.report.timeouts > 0 { least.max(PATIENCE) } else { least };
     let covered = setup.covered(&both, PATIENCE).into_iter().map(|time| spells.touched(time));
     let lasts = |spell: &Spell| {
@@ -163,9 +168,9 @@ fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Tim
 }
 
 /// A flow's round trip: that of its path, or what it measured, if that is longer.
-pub(super) fn round_trip(setup: &Setup, i: usize, row: &FlowRow) -> Time {
+pub(super) fn round_trip(info: &FlowInfo<'_>, row: &FlowRow) -> Time {
     let measured = row.report.rtt_sum.checked_div(u128::from(row.report.rtt_count)).unwrap_or(0);
-    setup.flows.get(i).rtt.max(Time(u64::try_from(measured).unwrap_or(u64::MAX)))
+    info.rtt.max(Time(u64::try_from(measured).unwrap_or(u64::MAX)))
 }
 
 /// The hop with the slowest link; of several, that which was used most.

@@ -1,3 +1,4 @@
+use midpath_core::roles::FlowReport;
 use midpath_core::stats::DelayHistogram;
 use midpath_core::units::Time;
 use serde_json::{Value, json};
@@ -31,52 +32,81 @@ pub(super) fn jain(values: &[f64]) -> f64 {
     if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { f64::NAN }
 }
 
-/// Flows with completion times and slowdowns of those that completed.
+/// Completion times and slowdowns of flows that completed, in order.
+#[derive(Default)]
 struct Completed {
     fct: Vec<f64>,
     slowdown: Vec<f64>,
 }
 
 impl Completed {
-    fn of(rows: impl Iterator<Item = (FlowRow, Option<Time>)>) -> Completed {
-        let (mut fct, mut slowdown) = (Vec::new(), Vec::new());
-        for (row, unloaded) in rows {
-            fct.extend(row.fct.map(Time::as_secs_f64));
-            slowdown.extend(row.slowdown(unloaded));
-        }
-        fct.sort_unstable_by(f64::total_cmp);
-        slowdown.sort_unstable_by(f64::total_cmp);
-        Completed { fct, slowdown }
+    fn add(&mut self, row: &FlowRow, unloaded: Option<Time>) {
+        self.fct.extend(row.fct.map(Time::as_secs_f64));
+        self.slowdown.extend(row.slowdown(unloaded));
     }
+
+    fn sort(&mut self) {
+        self.fct.sort_unstable_by(f64::total_cmp);
+        self.slowdown.sort_unstable_by(f64::total_cmp);
+    }
+
+    /// All of them; each takes memory for its flows.
+    fn all(classes: Vec<Completed>) -> Completed {
+        let (fct, slowdown): (Vec<_>, Vec<_>) = classes.into_iter().map(|class| (class.fct, class.slowdown)).unzip();
+        let mut all = Completed { fct: joined(fct), slowdown: joined(slowdown) };
+        all.sort();
+        all
+    }
+}
+
+fn joined(parts: Vec<Vec<f64>>) -> Vec<f64> {
+    let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+    parts.into_iter().for_each(|part| all.extend(part));
+    all
 }
 
 /// Upper ends of the size classes in bytes. Ours: a decade each from 10 kB, with 100 kB (where most
 /// of web-search's flows end) split.
 const SIZE_CLASSES: [u64; 7] = [3_000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000, u64::MAX];
 
-fn by_size(setup: &Setup, rows: &FlowRows<'_>) -> Value {
-    let mut from = 0;
-    let classes = SIZE_CLASSES.iter().filter_map(|&to| {
-        let low = std::mem::replace(&mut from, to);
-        let within = |f: &FlowInfo<'_>| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to);
-        let flows = (0..setup.flows.len()).filter(|i| within(&setup.flows.get(*i)) && !rows.is_unasked(*i)).count();
-        (flows > 0).then(|| {
-            let all = rows.iter().zip(setup.flows.iter());
-            let done = Completed::of(all.filter(|(_, f)| within(f)).map(|(r, f)| (r, f.unloaded())));
-            json!({
-                "from_bytes": low,
-                "to_bytes": (to < u64::MAX).then_some(to),
-                "flows": flows,
-                "afct_s": number(mean(&done.fct)),
-                "p50_s": number(quantile(&done.fct, 0.5)),
-                "p99_s": number(quantile(&done.fct, 0.99)),
-                "slowdown_mean": number(mean(&done.slowdown)),
-                "slowdown_p50": number(quantile(&done.slowdown, 0.5)),
-                "slowdown_p99": number(quantile(&done.slowdown, 0.99)),
-            })
-        })
-    });
-    classes.collect()
+/// Flows by size class, and behind the classes those without a size.
+#[derive(Default)]
+struct BySize {
+    flows: [usize; SIZE_CLASSES.len() + 1],
+    done: [Completed; SIZE_CLASSES.len() + 1],
+}
+
+impl BySize {
+    fn add(&mut self, info: &FlowInfo<'_>, row: &FlowRow, asked: bool) {
+        let size = info.flow.size.map(|size| SIZE_CLASSES.partition_point(|to| *to < size.0));
+        let class = size.unwrap_or(SIZE_CLASSES.len());
+        self.flows[class] += usize::from(asked);
+        self.done[class].add(row, info.unloaded());
+    }
+
+    /// What results say of each class that has flows.
+    fn json(&mut self) -> Value {
+        let mut from = 0;
+        let classes =
+            SIZE_CLASSES.iter().zip(self.flows.iter().zip(&mut self.done)).filter_map(|(&to, (flows, done))| {
+                let low = std::mem::replace(&mut from, to);
+                done.sort();
+                (*flows > 0).then(|| {
+                    json!({
+                        "from_bytes": low,
+                        "to_bytes": (to < u64::MAX).then_some(to),
+                        "flows": flows,
+                        "afct_s": number(mean(&done.fct)),
+                        "p50_s": number(quantile(&done.fct, 0.5)),
+                        "p99_s": number(quantile(&done.fct, 0.99)),
+                        "slowdown_mean": number(mean(&done.slowdown)),
+                        "slowdown_p50": number(quantile(&done.slowdown, 0.5)),
+                        "slowdown_p99": number(quantile(&done.slowdown, 0.99)),
+                    })
+                })
+            });
+        classes.collect()
+    }
 }
 
 /// Utilisation of the ports that sent anything: largest and mean.
@@ -96,19 +126,28 @@ fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
 pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Time, packets: u64) -> Value {
     // One after another: each takes memory for all flows.
     let bound = afct_bound(setup, rows);
-    let asked = |i: &usize| !rows.is_unasked(*i);
-    let begun = rows.iter().enumerate().filter(|(i, _)| asked(i));
-    let fairness = jain(&begun.map(|(_, r)| r.goodput).collect::<Vec<f64>>());
-    let by_size = by_size(setup, rows);
-    let done = Completed::of(rows.iter().zip(setup.flows.iter()).map(|(r, f)| (r, f.unloaded())));
-    let delivered: u64 = rows.iter().map(|r| r.report.delivered).sum();
-    let sent: u64 = rows.iter().map(|r| r.report.sent).sum();
-    let lost: u64 = rows.iter().map(|r| r.fate.lost()).sum();
+    let (mut sizes, mut goodput, mut lost) = (BySize::default(), Vec::with_capacity(setup.flows.len()), 0);
+    let mut sums = FlowReport::default();
+    for (i, info, row) in rows.with_flows() {
+        let asked = !rows.is_unasked(i);
+        sizes.add(&info, &row, asked);
+        goodput.extend(asked.then_some(row.goodput));
+        lost += row.fate.lost();
+        let FlowReport { delivered, sent, retransmitted, timeouts, .. } = row.report;
+        sums.delivered += delivered;
+        sums.sent += sent;
+        sums.retransmitted += retransmitted;
+        sums.timeouts += timeouts;
+    }
+    let (flows, fairness) = (goodput.len(), jain(&goodput));
+    drop(goodput);
+    let by_size = sizes.json();
+    let done = Completed::all(sizes.done.into());
     let mut delay = DelayHistogram::default();
     ports.iter().for_each(|p| delay.merge(&p.counters.delay));
     let (utilisation_max, utilisation_mean) = utilisations(ports);
     json!({
-        "flows": (0..setup.flows.len()).filter(asked).count(),
+        "flows": flows,
         "completed": done.fct.len(),
         "afct_s": number(mean(&done.fct)),
         "afct_bound_s": bound,
@@ -120,14 +159,14 @@ pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Ti
         "slowdown_p50": number(quantile(&done.slowdown, 0.5)),
         "slowdown_p99": number(quantile(&done.slowdown, 0.99)),
         "jain_goodput": number(fairness),
-        "goodput_total_bps": number(delivered as f64 * 8.0 / span.as_secs_f64()),
+        "goodput_total_bps": number(sums.delivered as f64 * 8.0 / span.as_secs_f64()),
         "utilisation_max": number(utilisation_max),
         "utilisation_mean": number(utilisation_mean),
         "loss_ratio": number(lost as f64 / packets as f64),
         "lost_packets": lost,
-        "sent_packets": sent,
-        "retransmitted_packets": rows.iter().map(|r| r.report.retransmitted).sum::<u64>(),
-        "timeouts": rows.iter().map(|r| r.report.timeouts).sum::<u64>(),
+        "sent_packets": sums.sent,
+        "retransmitted_packets": sums.retransmitted,
+        "timeouts": sums.timeouts,
         "marks": ports.iter().map(|p| p.counters.marks).sum::<u64>(),
         "queue_max_bytes": queue_max(setup, ports),
         "queue_delay_mean_s": number(delay.mean().unwrap_or(f64::NAN)),

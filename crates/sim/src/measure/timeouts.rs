@@ -15,15 +15,15 @@ use midpath_core::units::Time;
 
 use super::warnings::Warning;
 use super::{FlowRow, FlowRows, stalls};
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// Round trips that RFC 6298's SRTT + 4 RTTVAR stays below. Ours: a first sample makes it 3.
 const DECIDES: u64 = 5;
 
 /// What the run warns of, by scheme.
 pub fn timeouts(setup: &Setup, rows: &FlowRows<'_>) -> Vec<Warning> {
-    let tail = tail(setup, rows);
-    let explained = tail.iter().filter(|i| is_explained(setup, **i, &rows.get(**i)));
+    let tail = tail(rows);
+    let explained = tail.iter().filter(|i| is_explained(setup, &setup.flows.get(**i), &rows.get(**i)));
     let explained: Vec<&str> = explained.map(|i| setup.scheme_of(*i)).collect();
     if 2 * explained.len() < tail.len().max(1) {
         return Vec::new();
@@ -42,12 +42,12 @@ pub fn timeouts(setup: &Setup, rows: &FlowRows<'_>) -> Vec<Warning> {
 }
 
 /// The slowest percent of the flows that ended.
-fn tail(setup: &Setup, rows: &FlowRows<'_>) -> Vec<usize> {
+fn tail(rows: &FlowRows<'_>) -> Vec<usize> {
     if rows.iter().all(|row| row.report.timeouts == 0) {
         return Vec::new();
     }
-    let slowdown = |(i, row): (usize, FlowRow)| Some((row.slowdown(setup.flows.get(i).unloaded())?, i));
-    let mut ended: Vec<(f64, usize)> = rows.iter().enumerate().filter_map(slowdown).collect();
+    let slowdown = |(i, info, row): (usize, FlowInfo<'_>, FlowRow)| Some((row.slowdown(info.unloaded())?, i));
+    let mut ended: Vec<(f64, usize)> = rows.with_flows().filter_map(slowdown).collect();
     let many = ended.len().div_ceil(100);
     if many < ended.len() {
         ended.select_nth_unstable_by(many, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -56,12 +56,12 @@ fn tail(setup: &Setup, rows: &FlowRows<'_>) -> Vec<usize> {
 }
 
 /// Whether most of a flow's time went into waiting for its retransmission timer, and `min_rto` set that.
-pub(super) fn is_explained(setup: &Setup, i: usize, row: &FlowRow) -> bool {
-    let (Some(fct), Some(least)) = (row.fct, setup.min_rto(setup.scheme_of(i))) else { return false };
+pub(super) fn is_explained(setup: &Setup, info: &FlowInfo<'_>, row: &FlowRow) -> bool {
+    let (Some(fct), Some(least)) = (row.fct, setup.min_rto(setup.scheme_of_flow(info))) else { return false };
     let all = Time(least.0.saturating_mul(row.report.timeouts));
     // Timers that run side by side (subflows, Interests) count once.
     let waited = if all > fct { least } else { all };
     // A consumer's probes count as timeouts, and wait for less than `min_rto`.
     let most = waited <= fct && waited.0 >= fct.0 / 2 && !waited.is_zero();
-    most && least.0 / DECIDES >= stalls::round_trip(setup, i, row).0
+    most && least.0 / DECIDES >= stalls::round_trip(info, row).0
 }

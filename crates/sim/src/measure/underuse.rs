@@ -23,7 +23,7 @@ use midpath_topo::Hop;
 use super::ports::port_row;
 use super::warnings::{Warning, port_name};
 use super::{Capacity, FlowRow, FlowRows, PortRow, stalls, timeouts};
-use crate::setup::Setup;
+use crate::setup::{FlowInfo, Setup};
 
 /// Less use than this is warned of.
 const HALF: f64 = 0.5;
@@ -49,10 +49,10 @@ pub fn underuse(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], stalled: 
     let changing: BTreeSet<usize> = setup.changing_links().collect();
     let mut found = BTreeMap::<(&str, bool), Underuse>::new();
     let mut long = BTreeMap::<&str, usize>::new();
-    for (i, row) in rows.iter().enumerate() {
-        let Some((round_trips, life)) = backlogged(setup, i, &row, rows.end()) else { continue };
-        *long.entry(setup.scheme_of(i)).or_default() += 1;
-        if row.goodput >= half_of_path(setup, i) * setup.flows.get(i).payload_share() {
+    for (i, info, row) in rows.with_flows() {
+        let Some((round_trips, life)) = backlogged(setup, (i, &info), &row, rows.end()) else { continue };
+        *long.entry(setup.scheme_of_flow(&info)).or_default() += 1;
+        if row.goodput >= half_of_path(&info) * info.payload_share() {
             continue;
         }
         let Some((there, back)) = setup.ways(i) else { continue };
@@ -64,8 +64,8 @@ pub fn underuse(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], stalled: 
         let Some((used, busiest)) = used.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(used, _)| *used < HALF) else {
             continue;
         };
-        let bounded = setup.ceiling(i, &there).is_some_and(|most| most.as_f64() < half_of_path(setup, i));
-        let known = found.entry((setup.scheme_of(i), bounded)).or_default();
+        let bounded = setup.ceiling(i, &there).is_some_and(|most| most.as_f64() < half_of_path(&info));
+        let known = found.entry((setup.scheme_of_flow(&info), bounded)).or_default();
         known.round_trips = if known.flows == 0 { round_trips } else { known.round_trips.min(round_trips) };
         known.flows += 1;
         known.used = known.used.max(used);
@@ -76,18 +76,24 @@ pub fn underuse(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], stalled: 
 }
 
 /// Half of the rate of a flow's path.
-fn half_of_path(setup: &Setup, i: usize) -> f64 {
-    HALF * setup.flows.get(i).bottleneck.as_f64()
+fn half_of_path(info: &FlowInfo<'_>) -> f64 {
+    HALF * info.bottleneck.as_f64()
 }
 
 /// Round trips in which a flow had data, and from when to when, if those are enough and nothing else bounds it.
-fn backlogged(setup: &Setup, i: usize, row: &FlowRow, end: Time) -> Option<(u64, (Time, Time))> {
-    let (info, start) = (setup.flows.get(i), row.start?);
+fn backlogged(
+    setup: &Setup,
+    (i, info): (usize, &FlowInfo<'_>),
+    row: &FlowRow,
+    end: Time,
+) -> Option<(u64, (Time, Time))> {
+    let start = row.start?;
     let until = row.report.completed.unwrap_or(end).min(info.flow.stop.unwrap_or(end));
-    let round_trips = until.saturating_sub(start).0 / stalls::round_trip(setup, i, row).0.max(1);
-    let shared = info.flow.object.is_some() || info.flow.replicas.is_some();
-    let skipped = setup.flows.is_application_limited(i) || shared || timeouts::is_explained(setup, i, row);
-    (round_trips >= ROUND_TRIPS && !skipped).then_some((round_trips, (start, until)))
+    let round_trips = until.saturating_sub(start).0 / stalls::round_trip(info, row).0.max(1);
+    let shared = || info.flow.object.is_some() || info.flow.replicas.is_some();
+    let skipped =
+        || setup.flows.is_application_limited(i, info) || shared() || timeouts::is_explained(setup, info, row);
+    (round_trips >= ROUND_TRIPS && !skipped()).then_some((round_trips, (start, until)))
 }
 
 /// A bound on the share of a link that was used during a time: what it sent in the whole run.

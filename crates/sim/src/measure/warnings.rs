@@ -166,17 +166,19 @@ fn overload(setup: &Setup) -> Option<Warning> {
 
 /// Flows with a size that did not end.
 fn unfinished(setup: &Setup, rows: &FlowRows<'_>) -> impl Iterator<Item = Warning> {
-    let all = setup.flows.iter().zip(rows.iter()).enumerate().map(|(i, (info, row))| (i, info, row));
-    let sized = all.filter(|(_, info, _)| info.flow.size.is_some());
-    let open = sized.clone().filter(|(_, _, row)| row.fct.is_none());
     let late = |start: Option<midpath_core::units::Time>| {
         start.is_none_or(|start| setup.scenario.stop.is_some_and(|stop| start >= stop))
     };
-    let (mut unasked, mut never) = (0, 0);
-    for (i, ..) in open.clone().filter(|(_, _, row)| late(row.start)) {
-        *(if rows.is_unasked(i) { &mut unasked } else { &mut never }) += 1;
+    let (mut ended, mut open, mut never) = (0, 0, 0);
+    for (i, _, row) in rows.with_flows().filter(|(_, info, _)| info.flow.size.is_some()) {
+        match row.fct {
+            Some(_) => ended += 1,
+            None if !late(row.start) => open += 1,
+            None if rows.is_unasked(i) => {}
+            None => never += 1,
+        }
     }
-    let (all, open) = (sized.count() - unasked, open.count() - never - unasked);
+    let all: usize = ended + open + never;
     let open = (open > 0).then(|| {
         format!(
             "{open} of {all} flows did not end; AFCT, percentiles and slowdowns cover only those that did, and \

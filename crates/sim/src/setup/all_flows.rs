@@ -226,8 +226,7 @@ impl AllFlows {
     }
 
     /// Whether flow `i` is limited by its application: by a rate, by when it writes, by when a connection's messages begin.
-    pub fn is_application_limited(&self, i: usize) -> bool {
-        let info = self.get(i);
+    pub fn is_application_limited(&self, i: usize, info: &FlowInfo<'_>) -> bool {
         info.flow.rate.is_some() || info.flow.writes.is_some() || self.list.is_connection(i)
     }
 

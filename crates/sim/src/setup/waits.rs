@@ -46,7 +46,7 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
     }
     for info in flows.iter().filter(|info| info.flow.size.is_none()) {
         if let Some(after) = awaited[info.flow.group_number as usize] {
-            let group = info.flow.group;
+            let group = info.flow.group();
             let message = format!("a flow of `{group}` has no end to wait for; give it a `size`");
             return Err(after.refuse(info.flow.group_number, message));
         }
@@ -69,7 +69,7 @@ fn check_bytes(flows: &AllFlows) -> Result<(), SpecError> {
         return Ok(());
     }
     for (i, info) in flows.iter().enumerate() {
-        let (group, number) = (info.flow.group, info.flow.group_number);
+        let (group, number) = (info.flow.group(), info.flow.group_number);
         for after in awaited.get(&number).into_iter().flatten().map(|after| flows.after(*after)) {
             let bytes = after.bytes.unwrap_or_default();
             if flows.connection(i).is_some() {

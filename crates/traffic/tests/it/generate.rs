@@ -66,7 +66,7 @@ fn an_offered_load_is_what_is_offered() {
     let bits: f64 = flows.iter().filter_map(|f| f.size).map(|s| s.as_f64() * 8.0).sum();
     assert!((bits / 3e9 - 1.0).abs() < 4.0 * (2.0 / 37_500f64).sqrt(), "{bits}");
     assert!(flows.iter().is_sorted_by_key(|f| f.start) && flows.iter().all(|f| f.start < Time::from_secs(500)));
-    assert!(flows.iter().all(|f| f.src != f.dst && f.group == "workload0"));
+    assert!(flows.iter().all(|f| f.src != f.dst && f.group() == "workload0"));
 }
 
 /// A million flows of a workload have one set of terms between them, and each workload its own.
@@ -171,7 +171,7 @@ fn a_seed_repeats_and_workloads_do_not_disturb_each_other() {
     assert_ne!(alone, flows(std::slice::from_ref(&first), 8));
     let both = flows(&[first, second.clone()], 7);
     let what = |f: Flow<'_>| (f.src, f.dst, f.size, f.start, f.stop, f.terms.clone());
-    let of_first: Vec<_> = both.iter().filter(|f| f.group == "workload0").map(what).collect();
+    let of_first: Vec<_> = both.iter().filter(|f| f.group() == "workload0").map(what).collect();
     assert_eq!(alone.iter().map(what).collect::<Vec<_>>(), of_first);
     // Other sizes of the same mean: the same arrivals between the same hosts.
     let mut fixed = second.clone();
@@ -192,10 +192,10 @@ fn explicit_flows() {
     let flows: Vec<Flow<'_>> = flows.iter().collect();
     assert_eq!(flows.len(), 4);
     assert_eq!((flows[0].src, flows[0].dst, flows[0].size), (10, 13, Some(Bytes(10_000_000))));
-    assert_eq!((flows[0].scheme.as_deref(), flows[0].group), (Some("dctcp"), "video"));
+    assert_eq!((flows[0].scheme.as_deref(), flows[0].group()), (Some("dctcp"), "video"));
     let late = |f: &Flow<'_>| f.start > Time::from_secs(1) && f.start <= Time::from_ms(1010);
     assert!(flows[1..].iter().all(|f| late(f) && f.dst == 12 && f.rate == Some(Rate::from_mbps(1))));
-    assert!(flows[1].start != flows[2].start && flows[1].group == "flows");
+    assert!(flows[1].start != flows[2].start && flows[1].group() == "flows");
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn lists_come_from_files() {
     let flows: Vec<Flow<'_>> = flows.iter().collect();
     let starts: Vec<Time> = flows.iter().map(|f| f.start).collect();
     assert_eq!(starts, [1001, 1250, 1500, 3000].map(Time::from_ms));
-    assert_eq!((flows[0].scheme.as_deref(), flows[0].group), (Some("dctcp"), "workload0"));
-    assert_eq!((flows[3].scheme.as_deref(), flows[3].group), (Some("cubic"), "x"));
+    assert_eq!((flows[0].scheme.as_deref(), flows[0].group()), (Some("dctcp"), "workload0"));
+    assert_eq!((flows[3].scheme.as_deref(), flows[3].group()), (Some("cubic"), "x"));
     assert_eq!((flows[1].src, flows[1].dst), (12, 10));
     let e = generate(&[], &[list("c.txt")], &cx).expect_err("no node 99");
     assert!(e.key == "workload[0].list.file" && e.message.contains("c.txt: line 2: there is no host `99`"), "{e}");
