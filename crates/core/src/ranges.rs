@@ -46,6 +46,13 @@ impl RangeSet {
         self.ranges.get(i).copied().filter(|r| r.0 <= at)
     }
 
+    /// The first contiguous part of `[from, to)` that is in the set.
+    #[inline]
+    pub fn overlap(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let (a, b) = self.ranges.get(self.first_beyond(from)).copied().filter(|r| r.0 < to)?;
+        Some((a.max(from), b.min(to)))
+    }
+
     /// The position of the first range that ends after `at`. Mostly it is at one of the ends, or
     /// there is none.
     #[inline]
@@ -194,6 +201,10 @@ mod tests {
             for (at, n, cut) in ops {
                 let missing: Vec<u64> = s.missing(at, at + n).flat_map(|(a, b)| a..b).collect();
                 prop_assert_eq!(missing, (at..at + n).filter(|x| !oracle.contains(x)).collect::<Vec<_>>());
+                let held = (at..at + n).skip_while(|x| !oracle.contains(x)).take_while(|x| oracle.contains(x));
+                let held: Vec<u64> = held.collect();
+                let ends = held.first().map(|first| (*first, first + held.len() as u64));
+                prop_assert_eq!(s.overlap(at, at + n), ends);
                 if cut && n > 8 {
                     let gone = oracle.iter().filter(|x| **x < at).count() as u64;
                     prop_assert_eq!(s.remove_below(at), gone);

@@ -485,12 +485,14 @@ impl Receiver {
             self.extras.fin = to - 1;
         }
         if to > self.next {
-            self.extras.held.insert(from.max(self.next), to);
-            if let Some((start, end)) = self.extras.held.first()
+            let extras = &mut *self.extras;
+            extras.held.insert(from.max(self.next), to);
+            if let Some((start, end)) = extras.held.first()
                 && start <= self.next
             {
-                self.extras.held.remove_below(end);
-                self.deliver(end, end > self.extras.fin, ctx.now);
+                extras.held.remove_below(end);
+                let fin = end > extras.fin;
+                self.deliver(end, fin, ctx.now);
             }
             self.remember(from);
         }

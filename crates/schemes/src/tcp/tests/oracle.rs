@@ -95,7 +95,7 @@ proptest! {
                         prop_assert!((from..to).all(|s| !naive.sacked.contains(&s)));
                         prop_assert!(to == from + MSS || naive.sacked.contains(&to));
                         naive.high_rxt = to;
-                        board.retransmitted(from, to, None);
+                        board.retransmitted(from, to, Time::ZERO, None);
                     }
                 }
                 Op::Send(n) => {

@@ -16,7 +16,9 @@ impl Receiver {
     /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front
     /// of those to be reported.
     pub(super) fn remember(&mut self, at: u64) {
-        let newest = self.extras.held.containing(at).map(|(from, to)| self.ends.block(from, to));
+        let extras = &mut *self.extras;
+        let newest = if at < self.next { None } else { extras.held.containing(at) };
+        let newest = newest.map(|(from, to)| self.ends.block(from, to));
         let mut kept = [SackBlock::default(); RECENT];
         let mut n = 0;
         if let Some(newest) = newest {
@@ -25,14 +27,14 @@ impl Receiver {
         // What was reported is held as it was, has become a part of the newest range, or has been
         // delivered.
         let next = self.ends.peer.wire(self.next);
-        for &old in &self.extras.recent[..self.extras.recent_len] {
+        for &old in &extras.recent[..extras.recent_len] {
             let merged = newest.is_some_and(|newest| newest.holds(old.from));
             if n < RECENT && comes_after(old.from, next) && !merged {
                 kept[n] = old;
                 n += 1;
             }
         }
-        (self.extras.recent, self.extras.recent_len) = (kept, n);
+        (extras.recent, extras.recent_len) = (kept, n);
     }
 
     /// RFC 2883, §4: what of a segment has come before. The first contiguous part of it is reported.
@@ -40,13 +42,10 @@ impl Receiver {
         if !self.ends.sack() || !self.settings.rack_tlp {
             return;
         }
-        let known = if from < self.next {
-            Some((from, self.next))
-        } else {
-            let at =
-                self.extras.held.missing(from, to).next().map_or(from, |gap| if gap.0 == from { gap.1 } else { from });
-            self.extras.held.containing(at).map(|range| (at, range.1)).filter(|known| known.0 < to)
-        };
+        let known = if from < self.next { Some((from, self.next)) } else { self.extras.held.overlap(from, to) };
+        if known.is_none() && self.extras.get().is_none_or(|extras| extras.twice.is_none()) {
+            return; // mostly
+        }
         self.extras.twice = known.map(|(from, until)| self.ends.block(from, until.min(to)));
     }
 

@@ -170,19 +170,22 @@ impl<C: NetworkAssisted> Sender<C> {
             self.find_overtaken(ctx.now);
         }
         self.feedback(packet, ctx);
-        let ack = self.describe(&news);
+        let described = (C::SAMPLES || self.phase != Phase::Recovery).then(|| self.describe(&news));
         if news.delivered > 0 || news.ece {
+            let ack = self.describe(&news);
             self.control.on_delivery(&mut self.window, &ack);
         }
-        match self.phase {
-            Phase::Open => self.ack_in_open(&news, &ack, ctx),
-            Phase::Recovery => self.ack_in_recovery(&mut news, ctx),
-            Phase::Loss => self.ack_in_loss(&news, &ack, ctx),
+        match (self.phase, &described) {
+            (Phase::Open, Some(ack)) => self.ack_in_open(&news, ack, ctx),
+            (Phase::Loss, Some(ack)) => self.ack_in_loss(&news, ack, ctx),
+            _ => self.ack_in_recovery(&mut news, ctx),
         }
         if news.ece {
             self.on_ecn_echo(&news);
         }
-        self.note_sample(packet, &ack, &taken.rates);
+        if let Some(ack) = &described {
+            self.note_sample(packet, ack, &taken.rates);
+        }
     }
 
     /// RFC 7323, §4.3: the peer's numbers never move, so every segment is the next.
@@ -228,10 +231,9 @@ impl<C: NetworkAssisted> Sender<C> {
             let first = if ack > self.una() { self.board.pass(ack) } else { None };
             return Taken { first, passed: 0, fresh: 0, reordered: false, rates: rates::News::default() };
         }
-        let mut arrived = std::mem::take(&mut ctx.shared.get::<Arrivals>().0);
-        let taken = self.take_in_order(packet, ack, &mut arrived, ctx.now);
+        let arrived = &mut ctx.shared.get::<Arrivals>().0;
+        let taken = self.take_in_order(packet, ack, arrived, ctx.now);
         arrived.clear();
-        ctx.shared.get::<Arrivals>().0 = arrived;
         taken
     }
 

@@ -3,6 +3,8 @@
 //! IsLost is monotone (if a byte is lost, so is every un-SACKed byte below it), and so is RACK while segments stand in
 //! the order of sending: both move an edge. Where the network stores, segments are lost one by one.
 
+use std::ops::Range;
+
 use super::scoreboard::{LOST, RETRANS, Scoreboard, Sent};
 
 impl Scoreboard {
@@ -45,16 +47,24 @@ impl Scoreboard {
         if before == edge {
             return; // mostly
         }
+        if before < edge {
+            return self.raise_edge(edge, self.within(before, edge));
+        }
         self.reports.edge = edge;
-        for i in self.within(before, edge) {
+        self.within(edge, before).for_each(|i| self.tag(i, 0, LOST));
+    }
+
+    /// The same where it is above; these segments are between.
+    pub fn raise_edge(&mut self, edge: u64, between: Range<usize>) {
+        let before = self.edge();
+        debug_assert_eq!(between, self.within(before, edge));
+        self.reports.edge = edge;
+        for i in between {
             if self.get(i).is_some_and(|sent| !sent.is_sacked()) {
                 self.tag(i, LOST, 0);
             }
         }
-        if before < edge {
-            self.reports.first_missing = self.reports.first_missing.min(before);
-        }
-        self.within(edge, before).for_each(|i| self.tag(i, 0, LOST));
+        self.reports.first_missing = self.reports.first_missing.min(before);
     }
 
     /// After a timeout all that was sent before `recover` is lost.
@@ -78,8 +88,13 @@ impl Scoreboard {
 
     /// What was retransmitted of `[from, to)` is lost again: returns how many bytes that is.
     pub fn lost_again(&mut self, from: u64, to: u64) -> u64 {
+        self.lost_again_from(self.place(from), from, to)
+    }
+
+    /// The same from this segment on.
+    pub fn lost_again_from(&mut self, first: usize, from: u64, to: u64) -> u64 {
         let before = self.retrans();
-        self.within(from, to).for_each(|i| self.tag(i, 0, RETRANS));
+        self.within_from(first, from, to).for_each(|i| self.tag(i, 0, RETRANS));
         if self.retrans() < before {
             self.reports.first_missing = self.reports.first_missing.min(from);
         }

@@ -120,7 +120,7 @@ impl Overtaken {
         let window = self.window(base);
         while let Some((sending, _)) = self.suspects.front().filter(|s| s.1.saturating_add(window) <= now) {
             self.suspects.skip(1);
-            if let Some(from) = board.latest(&sending) {
+            if let Some((from, _)) = board.latest(&sending) {
                 board.lose(from);
             }
         }

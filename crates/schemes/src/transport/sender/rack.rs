@@ -140,7 +140,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.board.retrans() == 0 && self.extras.overtaken().is_none() {
             self.board.reports.repeats.clear();
         }
-        self.board.retransmitted(from, to, self.pace.rates().map(|rates| &mut rates.samples));
+        self.board.retransmitted(from, to, now, self.pace.rates().map(|rates| &mut rates.samples));
         if self.sack_on() || self.extras.overtaken().is_some() {
             self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
@@ -211,21 +211,27 @@ impl<C: NetworkAssisted> Sender<C> {
             self.board.reports.repair.rack = Some(rack);
             return;
         }
-        let mut edge = self.board.edge();
-        for i in self.board.place(edge).. {
+        let before = self.board.edge();
+        let (mut edge, first) = (before, self.board.place(before));
+        let mut between = first..first;
+        for i in first.. {
             let Some(sent) = self.board.get(i) else { break };
             let (due, overtaken) = (rack.deadline(sent.at, window), (sent.at, sent.end()) < rack.newest);
             if sent.is_sacked() {
-                edge = if self.board.begin_of(i) <= edge { sent.end() } else { edge };
+                if self.board.begin_of(i) <= edge {
+                    (edge, between.end) = (sent.end(), i + 1);
+                }
             } else if overtaken && due <= now && !sent.has(RETRANS) {
-                edge = sent.end();
+                (edge, between.end) = (sent.end(), i + 1);
             } else if !sent.again() {
                 // Those sent again are in an order of their own.
                 rack.due = if overtaken { due } else { Time::MAX };
                 break;
             }
         }
-        self.board.set_edge(edge);
+        if before < edge {
+            self.board.raise_edge(edge, between);
+        }
         self.board.reports.repair.rack = Some(rack);
     }
 
@@ -238,8 +244,8 @@ impl<C: NetworkAssisted> Sender<C> {
         let (window, timer) = (self.reordering_window(&rack), self.adapts());
         let mut lost = 0;
         while let Some(repeat) = rack.overdue(&mut self.board, window, timer, now) {
-            if let Some(from) = self.board.latest(&repeat) {
-                lost += self.board.lost_again(from, repeat.to);
+            if let Some((from, i)) = self.board.latest(&repeat) {
+                lost += self.board.lost_again_from(i, from, repeat.to);
                 self.note_lost(from, repeat.to, true, now);
             }
         }

@@ -318,23 +318,30 @@ impl Scoreboard {
     /// Where the segment that holds the byte at `at` stands; mostly it is the first.
     #[inline]
     pub fn place(&self, at: u64) -> usize {
-        let from = at.saturating_sub(self.first_byte()) as u32;
+        let begin = self.first_byte();
+        let from = at.saturating_sub(begin) as u32;
         if at >= self.nxt() {
-            self.len()
-        } else if self.each == 0 {
-            let Some(words) = self.words() else { return 0 };
-            let first = words.front().map_or(1, |word| (word & END) - self.first_byte()) as u32;
-            if from < first { 0 } else { Scoreboard::place_among(words, at, (from / first) as usize) }
-        } else if from < self.each & !ODD {
-            0
-        } else {
-            ((from / (self.each & !ODD)) as usize).min(self.len() - 1)
+            return self.len();
+        }
+        let first = match self.words() {
+            Some(words) => (words.front().unwrap_or_default() & END).saturating_sub(begin) as u32,
+            None => self.each & !ODD,
+        };
+        if from < first {
+            return 0;
+        }
+        // Most segments are as long as the first.
+        let guess = (from / first.max(1)) as usize;
+        match self.words() {
+            Some(words) => Scoreboard::place_among(words, at, guess),
+            None => guess.min(self.len() - 1),
         }
     }
 
-    /// The same where lengths differ. Most segments are as long as the first, which tells where it stands.
+    /// The same where lengths differ: maybe it is that one.
+    #[inline]
     fn place_among(words: &Fifo<u64>, at: u64, guess: usize) -> usize {
-        match (words.get(guess - 1), words.get(guess)) {
+        match (words.get(guess.wrapping_sub(1)), words.get(guess)) {
             (Some(before), Some(here)) if before & END <= at && at < here & END => guess,
             _ => words.partition_point(|word| word & END <= at),
         }
@@ -419,10 +426,11 @@ impl Scoreboard {
         self.get(self.place(at))
     }
 
-    /// Where of this `sending` is outstanding, if it was the last there.
-    pub fn latest(&self, sending: &Sending) -> Option<u64> {
+    /// Where of this `sending` is outstanding, if it was the last there: the byte, and the segment's place.
+    pub fn latest(&self, sending: &Sending) -> Option<(u64, usize)> {
         let from = sending.from.max(self.una);
-        self.of(from).filter(|sent| from < sending.to && sent.at == sending.at).map(|_| from)
+        let i = self.place(from);
+        self.get(i).filter(|sent| from < sending.to && sent.at == sending.at).map(|_| (from, i))
     }
 
     /// Where the last segment begins, if nothing below SND.UNA is outstanding.
@@ -432,7 +440,12 @@ impl Scoreboard {
 
     /// The segments that begin in `[from, to)`, or hold its first byte, by their places.
     pub fn within(&self, from: u64, to: u64) -> std::ops::Range<usize> {
-        let first = self.place(from);
+        self.within_from(self.place(from), from, to)
+    }
+
+    /// The same; the first of them is known.
+    #[inline]
+    pub fn within_from(&self, first: usize, from: u64, to: u64) -> std::ops::Range<usize> {
         // Mostly it is about one.
         let last = |to: u64| match self.get(first) {
             Some(sent) if to > sent.end() => self.place(to - 1),
@@ -481,18 +494,35 @@ impl Scoreboard {
     }
 
     /// The same, in order to repair a loss.
-    pub fn retransmitted(&mut self, from: u64, to: u64, mut samples: Samples<'_>) {
+    pub fn retransmitted(&mut self, from: u64, to: u64, at: Time, samples: Samples<'_>) {
         let known = self.reports.first_missing >= from;
         let none_before = known || self.next_missing().is_none_or(|i| self.begin_of(i) >= from);
-        let first = self.split(from, &mut samples);
-        let whole = self.get(first).is_some_and(|sent| sent.end() == to);
-        let last = if whole { first + 1 } else { self.split(to, &mut samples) };
-        for i in first..last {
-            self.tag(i, if self.at(i).is_sacked() { 0 } else { RETRANS }, 0);
+        let first = self.place(from);
+        if self.begin_of(first).max(self.una) == from && self.get(first).is_some_and(|sent| sent.end() == to) {
+            *self.times.get_mut(first).expect("outstanding") = at;
+            self.tag_repeat(first, EVER_RETRANS);
+        } else {
+            self.sent_again(from, to, at);
+            self.retransmitted_in_parts(from, to, samples);
         }
         if none_before {
             self.reports.first_missing = self.reports.first_missing.max(to);
         }
+    }
+
+    /// The same where that is not one segment.
+    #[cold]
+    fn retransmitted_in_parts(&mut self, from: u64, to: u64, mut samples: Samples<'_>) {
+        let first = self.split(from, &mut samples);
+        let whole = self.get(first).is_some_and(|sent| sent.end() == to);
+        let last = if whole { first + 1 } else { self.split(to, &mut samples) };
+        (first..last).for_each(|i| self.tag_repeat(i, 0));
+    }
+
+    /// A segment is on its way again, unless it has arrived.
+    #[inline]
+    fn tag_repeat(&mut self, i: usize, tags: u64) {
+        self.tag(i, if self.at(i).is_sacked() { tags } else { tags | RETRANS }, 0);
     }
 
     /// SND.UNA moves to `ack`, and nothing more is to be said of what is below: returns the first whole segment of that.
@@ -584,7 +614,7 @@ impl Scoreboard {
         for (block, place) in packet.sack_blocks().iter().zip(&mut said) {
             if !self.reports.said.contains(block) {
                 let Some(range) = range(block, own, self.una, nxt) else { continue };
-                self.sack(range, own, &mut samples, arrived);
+                self.sack(*block, range, &mut samples, arrived);
             }
             *place = *block;
         }
@@ -592,13 +622,22 @@ impl Scoreboard {
         self.reports.sums.sacked - before
     }
 
-    /// The receiver has `[from, to)`. What blocks of the last ACK have said of that is passed over.
-    fn sack(&mut self, (from, to): (u64, u64), own: Sequence, samples: &mut Samples<'_>, arrived: &mut Vec<Arrived>) {
-        let (mut first, mut last) = (from, to);
-        for (a, b) in self.reports.said.iter().filter_map(|block| range(block, own, self.una, self.nxt())) {
-            first = if a <= first && first < b { b } else { first };
-            last = if a < last && last <= b { a } else { last };
+    /// The receiver has `[from, to)`, which are `block`'s numbers. What blocks of the last ACK have said of that is passed
+    /// over.
+    fn sack(
+        &mut self,
+        block: SackBlock,
+        (from, to): (u64, u64),
+        samples: &mut Samples<'_>,
+        arrived: &mut Vec<Arrived>,
+    ) {
+        let mut news = block;
+        for said in &self.reports.said {
+            news.from = if said.holds(news.from) { said.to } else { news.from };
+            news.to = if said.holds(news.to.wrapping_sub(1)) { said.from } else { news.to };
         }
+        let offset = |number: u32| from.saturating_add_signed((number.wrapping_sub(block.from) as i32).into());
+        let (first, last) = (offset(news.from), offset(news.to));
         for i in self.within(first, last.max(first)) {
             let (begin, sent) = (self.begin_of(i).max(self.una), self.at(i));
             if begin >= from && sent.end() <= to && !sent.is_sacked() {
@@ -726,7 +765,7 @@ mod tests {
     fn what_is_repeated_in_part_is_a_segment_of_its_own() {
         let mut board = board(3);
         board.set_edge(200);
-        board.retransmitted(50, 150, None);
+        board.retransmitted(50, 150, MS(9), None);
         assert_eq!((board.len(), board.missing(), board.retrans()), (5, 100, 100));
         assert_eq!((board.hole(1), board.pipe()), (Some((0, 50)), 200));
         assert_eq!((sack(&mut board, 50, 150), board.lost()), (100, 100));

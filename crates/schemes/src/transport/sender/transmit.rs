@@ -42,6 +42,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.pace_from(ctx.now);
         self.pacing = false;
         self.limited = loop {
+            if pipe >= budget && self.repeats_next() {
+                self.note_full();
+                break true; // without a look for the hole
+            }
             let Some(segment) = self.next_segment(pipe) else {
                 self.paused = self.needs_data();
                 // An application that hands over at most one window is window-limited.
@@ -63,6 +67,16 @@ impl<C: NetworkAssisted> Sender<C> {
             pipe += segment.len();
         };
         self.start_timer(ctx.now);
+    }
+
+    /// Whether, in fast recovery, data are what is sent next, and have been before.
+    #[inline]
+    fn repeats_next(&self) -> bool {
+        self.phase == Phase::Recovery
+            && self.sack_on()
+            && self.board.missing() > 0
+            && self.nxt() <= self.end
+            && !C::OWN_WINDOW
     }
 
     /// Nothing is in flight, for the application had nothing to send. If it has again, the controller is told.
@@ -252,10 +266,11 @@ impl<C: NetworkAssisted> Sender<C> {
     fn count_repeat(&mut self, segment: Segment, now: Time) {
         self.board.reports.repair.retransmitted += u64::from(segment.payload > 0);
         let (from, to) = (segment.from, segment.from + segment.len());
-        self.board.sent_again(from, to, now);
         if !segment.probe {
-            self.note_repeat(from, to, now);
-        } else if self.extras.overtaken().is_some() {
+            return self.note_repeat(from, to, now);
+        }
+        self.board.sent_again(from, to, now);
+        if self.extras.overtaken().is_some() {
             self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
     }

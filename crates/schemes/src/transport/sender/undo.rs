@@ -60,7 +60,8 @@ impl Undo {
 
     /// `[from, to)` has been sent again.
     pub fn repeated(&mut self, from: u64, to: u64, now: Time) {
-        self.unclear |= self.unanswered.insert(from, to) < to - from;
+        // Once it is unclear nobody asks what was answered.
+        self.unclear = self.unclear || self.unanswered.insert(from, to) < to - from;
         self.first_repeat = self.first_repeat.min(now);
     }
 
