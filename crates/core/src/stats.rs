@@ -8,8 +8,8 @@ use crate::units::Time;
 /// Zeros are counted apart. Count, mean and maximum are exact. Of the others the first `ALL` go
 /// into buckets one by one; after that every `STRIDE`th stands for as many, for a bucket is a cache
 /// miss and a hop has few of those to give away. Memory is taken with the first value above zero,
-/// for the doublings between the least and the largest: a network has a histogram for each port,
-/// and most see few delays.
+/// for the doublings between the least and the largest, and a byte for each bucket until one is full: a network has a
+/// histogram for each port, and most see few delays.
 ///
 /// Laid out by use: what packets that have not waited touch comes first.
 #[derive(Debug, Clone, Default)]
@@ -19,10 +19,15 @@ pub struct DelayHistogram {
     above: u64,
     sum: u128,
     max: Time,
-    buckets: Box<[u32]>,
+    /// Counts of one byte each, or of four where they are wide.
+    buckets: Box<[u8]>,
     /// The index of the first of the buckets.
     first: u32,
+    wide: bool,
 }
+
+/// Bytes of a wide count.
+const WIDE: usize = size_of::<u32>();
 
 /// Values above zero that are counted one by one.
 const ALL: u64 = 8192;
@@ -71,12 +76,52 @@ impl DelayHistogram {
     fn put(&mut self, t: Time, weight: u32) {
         let i = Self::index(t.0);
         // What lies before the first bucket is far beyond the last.
-        let mut at = i.wrapping_sub(self.first as usize);
-        if at >= self.buckets.len() {
-            self.widen(i, i + 1);
-            at = i - self.first as usize;
+        if !self.count_up(i.wrapping_sub(self.first as usize), weight) {
+            self.make_room(i, weight);
         }
-        self.buckets[at] = self.buckets[at].saturating_add(weight);
+    }
+
+    /// Whether there is such a bucket, and room in it.
+    #[inline]
+    fn count_up(&mut self, at: usize, weight: u32) -> bool {
+        if self.wide {
+            let bucket = self.buckets.as_chunks_mut().0.get_mut(at);
+            bucket.map(|n| *n = u32::from_le_bytes(*n).saturating_add(weight).to_le_bytes()).is_some()
+        } else {
+            let sum = self.buckets.get(at).and_then(|n| n.checked_add(u8::try_from(weight).ok()?));
+            sum.map(|sum| self.buckets[at] = sum).is_some()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, i: usize, weight: u32) {
+        if i.wrapping_sub(self.first as usize) >= self.len() {
+            self.widen(i, i + 1);
+        }
+        let at = i - self.first as usize;
+        if !self.count_up(at, weight) {
+            (self.buckets, self.wide) = (self.counts().into_iter().flat_map(u32::to_le_bytes).collect(), true);
+            self.count_up(at, weight);
+        }
+    }
+
+    /// Buckets.
+    fn len(&self) -> usize {
+        self.buckets.len() / self.width()
+    }
+
+    /// Bytes of a count.
+    fn width(&self) -> usize {
+        if self.wide { WIDE } else { 1 }
+    }
+
+    /// What the buckets hold, in order.
+    fn counts(&self) -> Vec<u32> {
+        match self.wide {
+            false => self.buckets.iter().map(|n| u32::from(*n)).collect(),
+            true => self.buckets.as_chunks().0.iter().map(|n| u32::from_le_bytes(*n)).collect(),
+        }
     }
 
     /// Makes room for the buckets from `from` to before `to`, by whole doublings.
@@ -85,10 +130,11 @@ impl DelayHistogram {
         let (mut from, mut to) = (from & !DOUBLING, (to + DOUBLING) & !DOUBLING);
         let own = self.first as usize;
         if !self.buckets.is_empty() {
-            (from, to) = (from.min(own), to.max(own + self.buckets.len()));
+            (from, to) = (from.min(own), to.max(own + self.len()));
         }
-        let mut wider = vec![0; to - from].into_boxed_slice();
-        if let Some(same) = wider.get_mut(own.wrapping_sub(from)..) {
+        let each = self.width();
+        let mut wider = vec![0; (to - from) * each].into_boxed_slice();
+        if let Some(same) = wider.get_mut(own.wrapping_sub(from).wrapping_mul(each)..) {
             same[..self.buckets.len()].copy_from_slice(&self.buckets);
         }
         (self.first, self.buckets) = (from as u32, wider);
@@ -115,17 +161,23 @@ impl DelayHistogram {
         if rank <= self.zero {
             return Some(0.0);
         }
-        // Ranks among the values above zero, in the weights of the buckets.
-        let weight: u64 = self.buckets.iter().map(|n| u64::from(*n)).sum();
-        let rank = (rank - self.zero) as f64 * weight as f64 / self.above as f64;
+        let found = match self.wide {
+            false => self.find(rank - self.zero, self.buckets.iter().map(|n| (*n).into())),
+            true => self.find(rank - self.zero, self.buckets.as_chunks().0.iter().map(|n| u32::from_le_bytes(*n))),
+        };
+        Some(found.map_or(self.max.as_secs_f64(), |i| (Self::value(i) / 1e12).min(self.max.as_secs_f64())))
+    }
+
+    /// The bucket of the value of this rank among those above zero.
+    fn find(&self, rank: u64, counts: impl Iterator<Item = u32> + Clone) -> Option<usize> {
+        // In the weights of the buckets.
+        let weight: u64 = counts.clone().map(u64::from).sum();
+        let rank = rank as f64 * weight as f64 / self.above as f64;
         let mut seen = 0;
-        for (i, n) in (self.first as usize..).zip(&self.buckets) {
-            seen += u64::from(*n);
-            if rank <= seen as f64 {
-                return Some((Self::value(i) / 1e12).min(self.max.as_secs_f64()));
-            }
-        }
-        Some(self.max.as_secs_f64())
+        (self.first as usize..).zip(counts).find_map(|(i, n)| {
+            seen += u64::from(n);
+            (rank <= seen as f64).then_some(i)
+        })
     }
     /// Adds another histogram's counts.
     pub fn merge(&mut self, other: &DelayHistogram) {
@@ -136,13 +188,14 @@ impl DelayHistogram {
         if other.buckets.is_empty() {
             return;
         }
-        let (from, to) = (other.first as usize, other.first as usize + other.buckets.len());
-        if self.buckets.is_empty() || from < self.first as usize || to > self.first as usize + self.buckets.len() {
+        let (from, to) = (other.first as usize, other.first as usize + other.len());
+        if self.buckets.is_empty() || from < self.first as usize || to > self.first as usize + self.len() {
             self.widen(from, to);
         }
-        let shared = &mut self.buckets[from - self.first as usize..];
-        for (a, b) in shared.iter_mut().zip(&other.buckets) {
-            *a = a.saturating_add(*b);
+        for (i, n) in (from..).zip(other.counts()).filter(|(_, n)| *n > 0) {
+            if !self.count_up(i - self.first as usize, n) {
+                self.make_room(i, n);
+            }
         }
     }
 }
@@ -209,11 +262,15 @@ mod tests {
     }
 
     proptest! {
-        /// Held to one that has all buckets from the start.
+        /// Held to one that has all buckets from the start, and counts that are never full.
         #[test]
-        fn buckets_grow_either_way_and_merge(v in prop::collection::vec(0u32..44, 0..60), w in prop::collection::vec(0u32..44, 0..60)) {
+        fn buckets_grow_either_way_and_merge(
+            v in prop::collection::vec(0u32..44, 0..60), w in prop::collection::vec(0u32..44, 0..60), often in 1usize..300,
+        ) {
             let spread = |shifts: &[u32]| -> Vec<u64> { shifts.iter().map(|s| (1u64 << s) + (3 << s) / 7).collect() };
             let (v, w) = (spread(&v), spread(&w));
+            // One of them more often than a byte can say.
+            let v: Vec<u64> = v.iter().copied().chain(v.last().map(|last| vec![*last; often]).into_iter().flatten()).collect();
             let (mut a, mut b) = (DelayHistogram::default(), DelayHistogram::default());
             v.iter().for_each(|x| a.add(Time(*x)));
             w.iter().for_each(|x| b.add(Time(*x)));
@@ -221,7 +278,7 @@ mod tests {
             let mut all = vec![0u32; DelayHistogram::index(u64::MAX) + 1];
             v.iter().chain(&w).for_each(|x| all[DelayHistogram::index(*x)] += 1);
             let mut grown = vec![0u32; a.first as usize];
-            grown.extend(a.buckets.iter());
+            grown.extend(a.counts());
             prop_assert_eq!(a.first % 16, 0);
             prop_assert!(grown.len() <= all.len());
             grown.resize(all.len(), 0);

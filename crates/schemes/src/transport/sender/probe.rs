@@ -105,7 +105,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let repeats = new.is_none();
         let segment = new.unwrap_or_else(|| self.segment_in((self.board.last(), self.nxt())));
         self.pace_from(ctx.now);
-        self.emit(segment, ctx);
+        self.emit_one(segment, ctx);
         // "The sender MUST re-arm the RTO timer, not the PTO timer."
         self.rto_at = ctx.now.saturating_add(self.patience());
         self.board.reports.repair.probe = Some(Probe { end: self.nxt(), repeats });
