@@ -67,11 +67,12 @@ impl Receiver {
         nxt: u64,
         (until, linger): (Time, Time),
         report: FlowReport,
-    ) -> TimeWait {
+    ) -> TimeWait<FlowReport> {
         let flags = Flags::ACK.with(self.ecn_flags());
         // One past the FIN is expected.
         let window = self.window();
-        TimeWait { ends: self.ends, window, fin: self.next - 1, nxt, flags, until, linger, report }
+        let (fin, nxt) = (self.ends.peer.wire(self.next - 1), self.ends.own.wire(nxt));
+        TimeWait { until, linger, ends: self.ends, window, fin, nxt, flags, report }
     }
 
     /// When it wants to be woken.

@@ -4,7 +4,7 @@ use midpath_core::packet::{Ecn, Flags, IP_HEADER, Kind, Options, Packet, TCP_HEA
 use midpath_core::roles::{Ended, Endpoint, EndpointCtx, Half};
 use midpath_core::units::Time;
 
-use super::time_wait::TimeWait;
+use super::time_wait::{Last, TimeWait};
 use super::{Sender, State};
 use crate::transport::cc::{NetworkAssisted, Opening, Window};
 use crate::transport::ecn::{self, Agreed};
@@ -182,18 +182,24 @@ impl<C: NetworkAssisted> Sender<C> {
     /// TIME-WAIT needs a fraction of a sender, unless the controller has a say in it.
     fn leave_little(&self, ctx: &mut EndpointCtx<'_>) {
         if C::DONE_WITH_DATA && self.extras.overtaken().is_none() {
-            ctx.leave(|| {
-                Box::new(TimeWait {
-                    ends: self.ends,
-                    window: self.settings.receive_window(),
-                    fin: 0,
-                    nxt: self.nxt(),
-                    flags: Flags::ACK.with(self.ace()),
-                    until: self.rto_at,
-                    linger: self.linger(),
-                    report: self.report(),
-                })
+            let report = self.report();
+            ctx.leave(|| match Last::of(self.tally, &report) {
+                Some(last) => Box::new(self.left(last)),
+                None => Box::new(self.left(report)),
             });
+        }
+    }
+
+    fn left<R>(&self, report: R) -> TimeWait<R> {
+        TimeWait {
+            until: self.rto_at,
+            linger: self.linger(),
+            ends: self.ends,
+            window: self.settings.receive_window(),
+            fin: self.ends.peer.wire(0),
+            nxt: self.ends.own.wire(self.nxt()),
+            flags: Flags::ACK.with(self.ace()),
+            report,
         }
     }
 
