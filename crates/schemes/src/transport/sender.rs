@@ -449,7 +449,9 @@ impl<C: NetworkAssisted> Sender<C> {
     fn feedback(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let view = self.view();
         self.control.on_feedback(packet, &mut self.window, &view, ctx);
-        self.pace_again(ctx.now);
+        if !C::SAMPLES {
+            self.pace_again(ctx.now); // else when the sample has been taken
+        }
     }
 
     /// Shows the controller what a node on the way says.

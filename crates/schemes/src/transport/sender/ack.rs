@@ -365,8 +365,11 @@ impl<C: NetworkAssisted> Sender<C> {
             _ if self.adapts() => self.find_lost_by_time(now),
             _ => self.board.find_lost(self.settings.tcp.dup_thresh, self.window.mss),
         }
-        self.note_lost(edge, self.board.edge(), false, now);
-        self.board.lost() > lost
+        let more = self.board.lost() > lost;
+        if more {
+            self.note_lost(edge, self.board.edge(), false, now);
+        }
+        more
     }
 
     #[inline]

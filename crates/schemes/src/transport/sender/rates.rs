@@ -256,8 +256,8 @@ impl<C: NetworkAssisted> Sender<C> {
         let (Some(rates), ends) = (self.pace.rates(), &self.ends) else { return };
         if let Some(sample) = rates.generate(news, pipe, ack.now, |sent| ends.echoes(packet, sent)) {
             self.control.on_sample(&mut self.window, ack, &sample);
-            self.pace_again(ack.now);
         }
+        self.pace_again(ack.now);
     }
 }
 

@@ -100,6 +100,9 @@ impl Sums {
     /// Counts `bytes` more of a segment with these tags; fewer of them in two's complement.
     #[inline]
     fn count(&mut self, sent: Sent, bytes: u64) {
+        if !sent.has(SACKED | LOST | RETRANS) {
+            return; // mostly
+        }
         let add = |sum: &mut u64, holds: bool| *sum = if holds { sum.wrapping_add(bytes) } else { *sum };
         add(&mut self.sacked, sent.has(SACKED));
         add(&mut self.lost, sent.has(LOST));

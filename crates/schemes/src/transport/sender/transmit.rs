@@ -256,7 +256,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.dispatch_bytes(&mut p, segment.from, ctx);
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_new(&mut self, segment: Segment, now: Time) {
         if self.una() == self.nxt()
             && let Some(overtaken) = self.extras.overtaken_mut()
@@ -316,15 +316,23 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
+    /// A gap, or [`Self::longest_wait`], which no RTO is below, and few gaps come near.
+    #[inline]
+    fn bounded(&self, gap: Time) -> Time {
+        let tcp = &self.settings.tcp;
+        let least = tcp.min_rto.min(tcp.initial_rto).min(tcp.max_rto);
+        if gap <= least { gap } else { gap.min(self.longest_wait()) }
+    }
+
     /// How long a packet of `size` bytes occupies the pace.
     pub(super) fn spacing(&self, size: u32) -> Time {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
-            return rate.time_for(Bytes(size.into())).min(self.longest_wait());
+            return self.bounded(rate.time_for(Bytes(size.into())));
         }
         // There is no slow start, and less than a segment is a pace.
         if C::OWN_WINDOW {
             let gap = self.rtt.srtt().mul_f64(f64::from(size) / self.window.cwnd.max(1) as f64);
-            return gap.min(self.longest_wait());
+            return self.bounded(gap);
         }
         let tcp = &self.settings.tcp;
         // Linux's tcp_update_pacing_rate: the gain of slow start applies below half the threshold.
