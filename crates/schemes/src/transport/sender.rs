@@ -532,8 +532,14 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The first deadline.
     #[inline]
     fn due(&self) -> Time {
+        let due = self.due_but_pace();
+        if self.pacing { due.min(self.pace.at) } else { due }
+    }
+
+    /// The same of all but the pace.
+    #[inline]
+    fn due_but_pace(&self) -> Time {
         let due = self.rto_at.min(self.probe_at).min(self.ask_at()).min(self.reordered_at());
-        let due = if self.pacing { due.min(self.pace.at) } else { due };
         self.extras.get().map_or(due, |extras| due.min(extras.stop_at).min(self.repeat_at()))
     }
 }
@@ -570,6 +576,11 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.note_app_limited();
         self.take_supply(ctx);
+        if self.pacing && ctx.now >= self.pace.at && ctx.now < self.due_but_pace() {
+            self.send(ctx); // mostly
+            self.check();
+            return self.arm(ctx);
+        }
         if ctx.now >= self.extras.stop_at && self.state == State::SynSent {
             return self.finish(ctx);
         }

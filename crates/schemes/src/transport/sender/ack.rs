@@ -170,22 +170,22 @@ impl<C: NetworkAssisted> Sender<C> {
             self.find_overtaken(ctx.now);
         }
         self.feedback(packet, ctx);
-        let described = (C::SAMPLES || self.phase != Phase::Recovery).then(|| self.describe(&news));
         if news.delivered > 0 || news.ece {
             let ack = self.describe(&news);
             self.control.on_delivery(&mut self.window, &ack);
         }
-        match (self.phase, &described) {
-            (Phase::Open, Some(ack)) => self.ack_in_open(&news, ack, ctx),
-            (Phase::Loss, Some(ack)) => self.ack_in_loss(&news, ack, ctx),
-            _ => self.ack_in_recovery(&mut news, ctx),
+        // In recovery nobody asks, but for samples.
+        let asked = C::SAMPLES || self.phase != Phase::Recovery;
+        let ack = if asked { self.describe(&news) } else { Ack::default() };
+        match self.phase {
+            Phase::Open => self.ack_in_open(&news, &ack, ctx),
+            Phase::Recovery => self.ack_in_recovery(&mut news, ctx),
+            Phase::Loss => self.ack_in_loss(&news, &ack, ctx),
         }
         if news.ece {
             self.on_ecn_echo(&news);
         }
-        if let Some(ack) = &described {
-            self.note_sample(packet, ack, &taken.rates);
-        }
+        self.note_sample(packet, &ack, &taken.rates);
     }
 
     /// RFC 7323, §4.3: the peer's numbers never move, so every segment is the next.

@@ -54,10 +54,11 @@ impl Scoreboard {
         self.within(edge, before).for_each(|i| self.tag(i, 0, LOST));
     }
 
-    /// The same where it is above; these segments are between.
+    /// The same where it is above; what is not SACKed between is one of these segments.
     pub fn raise_edge(&mut self, edge: u64, between: Range<usize>) {
         let before = self.edge();
-        debug_assert_eq!(between, self.within(before, edge));
+        debug_assert!(between.is_empty() || between.start == self.place(before));
+        debug_assert!((between.end.max(self.place(before))..self.place(edge)).all(|i| self.at(i).is_sacked()));
         self.reports.edge = edge;
         for i in between {
             if self.get(i).is_some_and(|sent| !sent.is_sacked()) {
@@ -120,7 +121,13 @@ impl Scoreboard {
     }
 
     /// NextSeg(), rule 1: the first hole that is lost and was not retransmitted, or the first `most` bytes of it.
+    #[inline]
     pub fn hole(&mut self, most: u64) -> Option<(u64, u64)> {
+        if self.missing() == 0 { None } else { self.first_hole_that_is_lost(most) }
+    }
+
+    #[inline(never)]
+    fn first_hole_that_is_lost(&mut self, most: u64) -> Option<(u64, u64)> {
         let hole = self.next_missing().map(|i| self.run(i, most, Sent::is_missing))?;
         self.reports.first_missing = hole.0;
         Some(hole)

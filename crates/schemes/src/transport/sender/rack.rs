@@ -213,16 +213,15 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let before = self.board.edge();
         let (mut edge, first) = (before, self.board.place(before));
-        let mut between = first..first;
+        let mut lost = None;
         for i in first.. {
             let Some(sent) = self.board.get(i) else { break };
             let (due, overtaken) = (rack.deadline(sent.at, window), (sent.at, sent.end()) < rack.newest);
             if sent.is_sacked() {
-                if self.board.begin_of(i) <= edge {
-                    (edge, between.end) = (sent.end(), i + 1);
-                }
+                // What is repeated, and stands between, is lost only if something behind it is.
+                edge = if self.board.begin_of(i) <= edge { sent.end() } else { edge };
             } else if overtaken && due <= now && !sent.has(RETRANS) {
-                (edge, between.end) = (sent.end(), i + 1);
+                (edge, lost) = (sent.end(), Some(i + 1));
             } else if !sent.again() {
                 // Those sent again are in an order of their own.
                 rack.due = if overtaken { due } else { Time::MAX };
@@ -230,7 +229,7 @@ impl<C: NetworkAssisted> Sender<C> {
             }
         }
         if before < edge {
-            self.board.raise_edge(edge, between);
+            self.board.raise_edge(edge, first..lost.unwrap_or(first));
         }
         self.board.reports.repair.rack = Some(rack);
     }

@@ -321,8 +321,11 @@ impl Scoreboard {
     /// Where the segment that holds the byte at `at` stands; mostly it is the first.
     #[inline]
     pub fn place(&self, at: u64) -> usize {
+        if at <= self.una {
+            return 0; // mostly
+        }
         let begin = self.first_byte();
-        let from = at.saturating_sub(begin) as u32;
+        let from = (at - begin) as u32;
         if at >= self.nxt() {
             return self.len();
         }
