@@ -366,15 +366,22 @@ impl Scoreboard {
     }
 
     /// The same, to be changed.
+    #[inline]
     fn words_mut(&mut self) -> &mut Fifo<u64> {
         if self.each != 0 {
-            let mut words = Fifo::default();
-            words.shrink_to(self.len() + 1);
-            (0..self.len()).for_each(|i| words.push(self.word(i)));
-            (self.reports.words, self.reports.look_at) = (Some(words), self.nxt());
-            self.each = 0;
+            self.make_words();
         }
         self.reports.words.as_mut().expect("just made")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_words(&mut self) {
+        let mut words = Fifo::default();
+        words.shrink_to(self.len() + 1);
+        (0..self.len()).for_each(|i| words.push(self.word(i)));
+        (self.reports.words, self.reports.look_at) = (Some(words), self.nxt());
+        self.each = 0;
     }
 
     /// Forgets those of `whole` segments, and the others if they say nothing any more.
@@ -465,15 +472,16 @@ impl Scoreboard {
         if self.each != 0 && set == 0 {
             return; // nothing is tagged
         }
-        let first = self.first_byte();
-        self.words_mut();
-        let Reports { words: Some(words), sums, .. } = &mut *self.reports else { return };
-        let begin = i.checked_sub(1).map_or(first, |i| words.get(i).expect("outstanding") & END);
-        let word = words.get_mut(i).expect("outstanding");
+        if self.each != 0 {
+            self.make_words();
+        }
+        let begin = self.begin_of(i).max(self.una);
+        let Some(Reports { words: Some(words), sums, .. }) = self.reports.get_mut() else { return };
+        let Some(word) = words.get_mut(i) else { return };
         let (before, after) = (*word, *word & !clear | set);
         if before != after {
             *word = after;
-            sums.count_change(before, after, (before & END) - begin.max(self.una));
+            sums.count_change(before, after, (before & END) - begin);
         }
     }
 
