@@ -8,7 +8,7 @@ mod describe;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Kind, NodeId, Packet};
+use midpath_core::packet::{Interfaces, Kind, NodeId, Packet, flow_key};
 use midpath_core::roles::{Accept, Delivery, Endpoint, EndpointCtx, FlowReport, FlowSpec, Half, Parts, Transport};
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,8 @@ impl Transport for Udp {
 #[derive(Debug)]
 struct Sender {
     to: NodeId,
+    /// Of all its packets.
+    key: u32,
     rate: Rate,
     clock: TxClock,
     /// Whether the flow has a rate of its own.
@@ -103,6 +105,7 @@ impl Sender {
         let size = u32::try_from(params.packet.0).unwrap_or(u32::MAX).min(flow.mtu);
         Sender {
             to: flow.dst,
+            key: flow_key(flow.id, flow.src, flow.dst, Interfaces::ANY),
             rate,
             clock: TxClock::new(rate),
             own_rate: own_rate.is_some(),
@@ -145,7 +148,8 @@ impl Sender {
 
     fn emit(&mut self, payload: u32, ctx: &mut EndpointCtx<'_>) {
         debug_assert!(payload > 0 && self.progress < self.end, "{self:?}");
-        let mut p = Packet::new(ctx.flow, ctx.node, self.to, payload + OVERHEAD);
+        debug_assert_eq!(self.key, flow_key(ctx.flow, ctx.node, self.to, Interfaces::ANY), "of another flow");
+        let mut p = Packet::between(ctx.flow, ctx.node, self.to, Interfaces::ANY, self.key, payload + OVERHEAD);
         p.kind = Kind::Datagram;
         p.payload = payload as u16;
         p.stamp(self.sent as u32, ctx.now);
