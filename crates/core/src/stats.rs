@@ -101,9 +101,14 @@ impl DelayHistogram {
         }
         let at = i - self.first as usize;
         if !self.count_up(at, weight) {
-            (self.buckets, self.wide) = (self.counts().into_iter().flat_map(u32::to_le_bytes).collect(), true);
+            self.make_wide();
             self.count_up(at, weight);
         }
+    }
+
+    fn make_wide(&mut self) {
+        let bytes = self.buckets.iter().flat_map(|n| u32::from(*n).to_le_bytes());
+        (self.buckets, self.wide) = (bytes.collect(), true);
     }
 
     /// Buckets.
@@ -114,14 +119,6 @@ impl DelayHistogram {
     /// Bytes of a count.
     fn width(&self) -> usize {
         if self.wide { WIDE } else { 1 }
-    }
-
-    /// What the buckets hold, in order.
-    fn counts(&self) -> Vec<u32> {
-        match self.wide {
-            false => self.buckets.iter().map(|n| u32::from(*n)).collect(),
-            true => self.buckets.as_chunks().0.iter().map(|n| u32::from_le_bytes(*n)).collect(),
-        }
     }
 
     /// Makes room for the buckets from `from` to before `to`, by whole doublings.
@@ -162,23 +159,32 @@ impl DelayHistogram {
             return Some(0.0);
         }
         let found = match self.wide {
-            false => self.find(rank - self.zero, self.buckets.iter().map(|n| (*n).into())),
-            true => self.find(rank - self.zero, self.buckets.as_chunks().0.iter().map(|n| u32::from_le_bytes(*n))),
+            false => self.find(rank - self.zero, &self.buckets, |n| u64::from(*n)),
+            true => self.find(rank - self.zero, self.buckets.as_chunks().0, |n| u64::from(u32::from_le_bytes(*n))),
         };
         Some(found.map_or(self.max.as_secs_f64(), |i| (Self::value(i) / 1e12).min(self.max.as_secs_f64())))
     }
 
-    /// The bucket of the value of this rank among those above zero.
-    fn find(&self, rank: u64, counts: impl Iterator<Item = u32> + Clone) -> Option<usize> {
+    /// The bucket of the value of this rank among those above zero: doubling by doubling.
+    fn find<T>(&self, rank: u64, counts: &[T], count: impl Fn(&T) -> u64 + Copy) -> Option<usize> {
         // In the weights of the buckets.
-        let weight: u64 = counts.clone().map(u64::from).sum();
-        let rank = rank as f64 * weight as f64 / self.above as f64;
-        let mut seen = 0;
-        (self.first as usize..).zip(counts).find_map(|(i, n)| {
-            seen += u64::from(n);
-            (rank <= seen as f64).then_some(i)
-        })
+        let weight: u64 = counts.iter().map(count).sum();
+        let rank = (rank as f64 * weight as f64 / self.above as f64).ceil() as u64;
+        let (mut first, mut below) = (self.first as usize, 0);
+        for doubling in counts.chunks(DOUBLING + 1) {
+            let here: u64 = doubling.iter().map(count).sum();
+            if below + here >= rank {
+                let reaches = |n: &T| {
+                    below += count(n);
+                    below >= rank
+                };
+                return doubling.iter().position(reaches).map(|i| first + i);
+            }
+            (first, below) = (first + doubling.len(), below + here);
+        }
+        None
     }
+
     /// Adds another histogram's counts.
     pub fn merge(&mut self, other: &DelayHistogram) {
         self.zero += other.zero;
@@ -192,10 +198,14 @@ impl DelayHistogram {
         if self.buckets.is_empty() || from < self.first as usize || to > self.first as usize + self.len() {
             self.widen(from, to);
         }
-        for (i, n) in (from..).zip(other.counts()).filter(|(_, n)| *n > 0) {
-            if !self.count_up(i - self.first as usize, n) {
-                self.make_room(i, n);
-            }
+        if !self.wide {
+            self.make_wide();
+        }
+        let own = self.buckets.as_chunks_mut().0[from - self.first as usize..].iter_mut();
+        let add = |(own, n): (&mut [u8; WIDE], u32)| *own = u32::from_le_bytes(*own).saturating_add(n).to_le_bytes();
+        match other.wide {
+            false => own.zip(other.buckets.iter().map(|n| u32::from(*n))).for_each(add),
+            true => own.zip(other.buckets.as_chunks().0.iter().map(|n| u32::from_le_bytes(*n))).for_each(add),
         }
     }
 }
@@ -278,7 +288,10 @@ mod tests {
             let mut all = vec![0u32; DelayHistogram::index(u64::MAX) + 1];
             v.iter().chain(&w).for_each(|x| all[DelayHistogram::index(*x)] += 1);
             let mut grown = vec![0u32; a.first as usize];
-            grown.extend(a.counts());
+            grown.extend(match a.wide {
+                false => a.buckets.iter().map(|n| u32::from(*n)).collect::<Vec<_>>(),
+                true => a.buckets.as_chunks().0.iter().map(|n| u32::from_le_bytes(*n)).collect(),
+            });
             prop_assert_eq!(a.first % 16, 0);
             prop_assert!(grown.len() <= all.len());
             grown.resize(all.len(), 0);

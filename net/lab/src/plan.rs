@@ -73,7 +73,7 @@ pub fn plan(setup: &Setup) -> Value {
         json!({
             "from": flow.src, "to": flow.dst, "size_bytes": flow.size.map(|size| size.0),
             "start_s": flow.start.as_secs_f64(), "stop_s": seconds(flow.stop), "scheme": setup.scheme_of(i),
-            "group": flow.group, "rate_bps": flow.rate.map(|rate| rate.0), "rtt_s": info.rtt.as_secs_f64(),
+            "group": flow.group(), "rate_bps": flow.rate.map(|rate| rate.0), "rtt_s": info.rtt.as_secs_f64(),
             "ideal_fct_s": seconds(info.unloaded()), "hops": info.hops, "path": path,
         })
     });

@@ -300,7 +300,7 @@ fn watch(setup: &Setup) -> Watch {
             names.len() - 1
         })
     };
-    let groups = setup.flows.iter().map(|info| group(info.flow.group)).collect();
+    let groups = setup.flows.iter().map(|info| group(info.flow.group())).collect();
     let span = setup.scenario.stop.unwrap_or_default().0 / u64::from(measure.points.max(2));
     let every = setup.sample_interval().max(Time(span)).max(NEAREST);
     Watch { every, flows: measure.flows as usize, groups }
@@ -443,7 +443,7 @@ impl Ran {
         let mut names = Vec::new();
         for (info, group) in setup.flows.iter().zip(&self.watch.groups) {
             if *group == names.len() {
-                names.push(info.flow.group);
+                names.push(info.flow.group());
             }
         }
         names
