@@ -190,16 +190,21 @@ impl Node {
         }
     }
 
-    /// What the first forwarder of the chain says that doesn't pass the packet on.
+    /// What the first forwarder of the chain says that doesn't pass the packet on. An empty chain is never asked: it
+    /// ignores all that comes in.
     #[inline(always)]
     fn ask_chain(&mut self, now: Time, from: Option<PortId>, mut pkt: Pkt, pool: &mut Pool) -> Route {
-        for place in 0..self.forwarding.chain().map_or(0, |chain| chain.entries.len()) {
-            match self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx)) {
-                Route::Pass(passed) => pkt = passed,
+        let mut place = 0;
+        loop {
+            let route = self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx));
+            place += 1;
+            match route {
+                Route::Pass(passed) if self.forwarding.chain().is_some_and(|chain| place < chain.entries.len()) => {
+                    pkt = passed;
+                }
                 decided => return decided,
             }
         }
-        Route::Pass(pkt)
     }
 
     /// Takes the shortest path, with what the forwarders of schemes have passed on if there are any.

@@ -4,7 +4,7 @@
 use super::timers::Wake;
 use super::{Driver, Node, Step};
 use crate::packet::{Pkt, Pool, PortId};
-use crate::roles::{Inbound, Transmitter};
+use crate::roles::{HopCtx, Inbound, Transmitter, sent_back};
 use crate::units::Time;
 
 impl Node {
@@ -30,11 +30,22 @@ impl Node {
         }
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
-        if cuts_through
-            && !transmitter.is_busy()
-            && self.with_cut_through(port, now, pool, |p, hop| p.cut_through(&pkt, hop))
-        {
-            return self.leave(now, port, pkt, pool, driver);
+        if cuts_through && !transmitter.is_busy() {
+            // Once for all: each look at a slot or a link is checked.
+            let (me, index) = (port, usize::from(port.0));
+            let (slot, link) = (&mut self.slots[index], &self.links[index]);
+            if let Some((port, timer, shared)) = slot.cut_through() {
+                let (reverse, state) = (sent_back(&self.reverse, me, link), shared.map(|i| self.states[i].as_mut()));
+                if port.cut_through(&pkt, &mut HopCtx { now, me, link, reverse, pool, state, timer }) {
+                    // The port may have changed its size.
+                    let size = pool[&pkt].size;
+                    slot.count(size, came, now, self.until);
+                    if let Transmitter::Busy { until: Some(end) } = driver.start_and_look(me, pkt, now, pool) {
+                        slot.sends_until(end, size, link.rate);
+                    }
+                    return self.arm_port(me, now);
+                }
+            }
         }
         let id = pkt.id();
         let outcome = self.with_port(port, now, transmitter, pool, |p, ctx| {
@@ -55,22 +66,6 @@ impl Node {
             driver.marked(port, id, pool.peek(id));
         }
         self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
-    }
-
-    /// Counts and starts a packet that leaves a held port without being kept. For each hop, as above.
-    #[inline(always)]
-    fn leave<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        // Once for all: each look at a slot or into the pool is checked.
-        let slot = &mut self.slots[usize::from(port.0)];
-        let (packet, rate) = (&pool[&pkt], self.links[usize::from(port.0)].rate);
-        let size = packet.size;
-        slot.count(size, packet.queued, now, self.until);
-        if let Transmitter::Busy { until: Some(end) } = driver.start_and_look(port, pkt, now, pool) {
-            slot.sends_until(end, size, rate);
-        }
-        if let Some(at) = slot.arm(now) {
-            self.timers.push(at, Wake::Port(port));
-        }
     }
 
     /// Starts a packet of a held port; says what the transmitter is like then. A call costs 31

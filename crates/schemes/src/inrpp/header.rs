@@ -321,7 +321,7 @@ pub fn notifies(packet: &Packet) -> bool {
 /// Whether an ACK carries nonces for the sender to echo.
 #[inline]
 pub fn has_nonces(packet: &Packet) -> bool {
-    body(packet).is_some_and(|b| b[2..FIXED - 4].iter().any(|b| *b != 0))
+    body(packet).is_some_and(|b| (0..NONCES).any(|i| get(b, 2 + 4 * i) != 0))
 }
 
 /// Whether an ACK carries what ports put on data and receivers echo.

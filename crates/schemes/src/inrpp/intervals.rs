@@ -37,6 +37,12 @@ impl<const N: usize> Intervals<N> {
         new
     }
 
+    /// Whether nothing was added in all of them.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.sums.iter().all(|sum| *sum == 0)
+    }
+
     /// The sums as they stand at `now`.
     pub fn at(mut self, now: Time) -> [u64; N] {
         self.roll(now);

@@ -40,6 +40,7 @@ impl Load {
         }
     }
 
+    #[inline(never)] // one packet in a few: in line it would cost each the registers that it needs
     fn roll_on(&mut self, now: Time, gains: &Gains) {
         let index = now.0 / gains.interval.0;
         self.until = (index + 1).saturating_mul(gains.interval.0);

@@ -190,12 +190,12 @@ impl InrppPort {
             && u64::from(packet.size) <= self.limits.buffer
     }
 
-    /// The same, and all that could be said or asked for is published: it changes the port's load alone.
+    /// The same, and all that could be said or asked for is published: it changes the port's load alone, if no message
+    /// waits.
     #[inline]
-    fn is_idle_for(&self, packet: &Packet, hop: &HopCtx<'_>) -> bool {
+    fn is_idle_for(&self, packet: &Packet) -> bool {
         let plain = packet.kind != Kind::Control && !packet.flags.has(Flags::SYN) && is_inrpp(packet);
-        let idle = self.idle.on && plain && u64::from(packet.size) <= self.limits.buffer;
-        idle && !hop.shared::<Siblings>().has_message(hop.me)
+        self.idle.on && plain && u64::from(packet.size) <= self.limits.buffer
     }
 
     /// A packet leaves: it is counted, and what it says to the neighbour is signed. Whether a message waits.
@@ -204,6 +204,23 @@ impl InrppPort {
         let (me, now) = (hop.me, hop.now);
         let sizes = self.sign(&mut hop.pool[pkt], now);
         hop.state::<Siblings>().sent(me, sizes, now, &self.config.gains)
+    }
+
+    /// Whether a packet leaves at once through a port that is not idle: in Push, and nothing waits.
+    #[inline(never)]
+    fn cut_through_in_push(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+        let packet = &hop.pool[pkt];
+        if !self.is_empty_for(packet) {
+            return false;
+        }
+        if !self.promises.is_empty() {
+            self.promises.keep((packet.flow, packet.src), packet);
+        }
+        if self.finish_departure(pkt, hop) || !self.contenders.is_empty() {
+            self.read_waiting(hop);
+        }
+        self.publish_in_push(hop);
+        true
     }
 
     /// Whether a packet leaves a port in Push as it is, on no detour.
@@ -394,24 +411,20 @@ impl Port for InrppPort {
 impl CutThrough for InrppPort {
     fn cut_through(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
         let packet = &hop.pool[pkt];
-        if self.is_idle_for(packet, hop) {
+        if self.is_idle_for(packet) {
             debug_assert!(self.is_empty_for(packet) && self.promises.is_empty(), "an idle port holds nothing");
-            let (me, now, packet) = (hop.me, hop.now, &mut hop.pool[pkt]);
-            let sizes = if self.signs_nothing(packet) { (packet.size, 0) } else { self.sign(packet, now) };
-            hop.state::<Siblings>().sent(me, sizes, now, &self.config.gains);
-            return true;
+            let (me, now) = (hop.me, hop.now);
+            if self.signs_nothing(packet) {
+                let size = packet.size;
+                if hop.state::<Siblings>().sent_unless_told(me, size, now, &self.config.gains) {
+                    return true;
+                }
+            } else if !hop.shared::<Siblings>().has_message(me) {
+                self.finish_departure(pkt, hop);
+                return true;
+            }
         }
-        if !self.is_empty_for(packet) {
-            return false;
-        }
-        if !self.promises.is_empty() {
-            self.promises.keep((packet.flow, packet.src), packet);
-        }
-        if self.finish_departure(pkt, hop) || !self.contenders.is_empty() {
-            self.read_waiting(hop);
-        }
-        self.publish_in_push(hop);
-        true
+        self.cut_through_in_push(pkt, hop)
     }
 
     fn pass_inbound(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {

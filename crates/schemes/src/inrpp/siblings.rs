@@ -81,6 +81,17 @@ impl Siblings {
         !messages.is_empty()
     }
 
+    /// The same of a packet that leaves only if no message waits, and is on no detour. Whether it does.
+    #[inline]
+    pub fn sent_unless_told(&mut self, port: PortId, size: u32, now: Time, gains: &Gains) -> bool {
+        let PortMailbox { messages, load } = &mut self.0[usize::from(port.0)];
+        let leaves = messages.is_empty();
+        if leaves {
+            load.sent(size, 0, now, gains);
+        }
+        leaves
+    }
+
     /// Forgets what has left an interface.
     pub fn forget_load(&mut self, port: PortId) {
         let load = &mut self.0[usize::from(port.0)].load;

@@ -471,9 +471,10 @@ impl<C: NetworkAssisted> Sender<C> {
     fn pace_again(&mut self, now: Time) {
         let has_pace = || C::OWN_WINDOW || self.control.pacing_rate(&self.window, self.rtt.srtt()).is_some();
         if self.settings.tcp.pacing && has_pace() {
-            let known = if self.pacing { now.min(self.pace.at) } else { now };
-            let (last, size) = self.pace.last;
-            self.pace.at = last.saturating_add(self.spacing(size)).max(known);
+            let gap = self.spacing(self.pace.last.1);
+            let pace = &mut *self.pace;
+            let known = if self.pacing { now.min(pace.at) } else { now };
+            pace.at = pace.last.0.saturating_add(gap).max(known);
         }
     }
 

@@ -33,7 +33,11 @@ impl Default for AckLoad {
 impl AckLoad {
     /// In bits per second: the more of the two intervals before this one, so that what has come too
     /// much goes again.
+    #[inline]
     fn bps(self, now: Time) -> f64 {
+        if self.0.is_empty() {
+            return 0.0; // a host without receivers
+        }
         let [_, last, before] = self.0.at(now);
         last.max(before) as f64 * 8.0 / ACK_INTERVAL.as_secs_f64()
     }

@@ -31,6 +31,7 @@ impl InrppPort {
         Time::MAX
     }
 
+    #[inline(never)]
     fn next_wanted(&mut self, ctx: &PortCtx<'_>) -> Time {
         if self.probe_at == Time::MAX {
             // It begins now; what was learned before counts while it is fresh.

@@ -49,8 +49,15 @@ impl InrppPort {
         // A link that sends is not short of packets, where its memory has room for no more than one.
         let wire = self.on_wire.filter(|wire| now < wire.1).map_or(0, |wire| wire.0);
         let after = self.machine.update(self.occupancy() + wire, &self.limits.cache, now, self.config.lasting);
-        self.counts.pressed += u64::from(after == State::Backpressure && before != after);
-        if before == State::Backpressure && before != after {
+        if before != after {
+            self.change_state(before, after);
+        }
+    }
+
+    #[cold]
+    fn change_state(&mut self, before: State, after: State) {
+        self.counts.pressed += u64::from(after == State::Backpressure);
+        if before == State::Backpressure {
             self.counts.unheard += self.watch.unheard() as u64;
             self.watch.clear();
             self.overdue.relent();
@@ -74,6 +81,10 @@ impl InrppPort {
     }
 
     fn publish_all(&mut self, ctx: &mut PortCtx<'_>) {
+        let stays = self.machine.state() == State::Push && self.noted == State::Push;
+        if stays && self.on_wire.is_none() && self.store.is_empty() {
+            return self.publish_in_push(&mut ctx.hop());
+        }
         self.on_wire = self.on_wire.filter(|wire| ctx.now < wire.1 && self.machine.state() == State::Backpressure);
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
         let at = at.min(self.promises.lapse_at()).min(self.on_wire.map_or(Time::MAX, |wire| wire.1));

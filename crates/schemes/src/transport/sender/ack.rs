@@ -98,16 +98,34 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let before = self.una();
         if said > before && self.is_plain(packet) {
-            self.on_plain_ack(packet, said, ctx);
+            self.on_plain_ack::<false>(packet, said, ctx);
         } else {
-            self.on_any_ack(packet, (said, before), ctx);
+            self.on_other_ack(packet, (said, before), ctx);
         }
         self.send(ctx);
+    }
+
+    /// The same of one that has more to say, or is watched by who reasons about the order of sending.
+    #[inline(never)]
+    fn on_other_ack(&mut self, packet: &Packet, (said, before): (u64, u64), ctx: &mut EndpointCtx<'_>) {
+        // Such a sender is told of one arrival in a short way.
+        let watched = |extras: &Extras| extras.overtaken.is_some() && extras.supply.is_none();
+        if self.extras.get().is_some_and(watched) && self.board.is_first(said) && self.is_quiet(packet) {
+            return self.on_plain_ack::<true>(packet, said, ctx);
+        }
+        self.on_any_ack(packet, (said, before), ctx);
     }
 
     /// Whether an ACK that moves SND.UNA says nothing else, and nobody waits for more: as most do.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
+        let watched = |extras: &Extras| extras.overtaken.is_some() || extras.supply.is_some();
+        self.is_quiet(packet) && !self.extras.get().is_some_and(watched)
+    }
+
+    /// The same, but for who waits for more.
+    #[inline]
+    fn is_quiet(&self, packet: &Packet) -> bool {
         #[cfg(test)]
         if !crate::testing::PLAIN_ACKS.get() {
             return false;
@@ -117,26 +135,32 @@ impl<C: NetworkAssisted> Sender<C> {
             Agreed::Classic => !packet.flags.has(Flags::ECE),
             Agreed::Accurate => false,
         };
-        let watched = |extras: &Extras| extras.overtaken.is_some() || extras.supply.is_some();
         unmarked
             && !C::SAMPLES
             && packet.sack_len == 0
             && self.phase == Phase::Open
             && self.board.is_quiet()
             && self.awaited_probe().is_none()
-            && !self.extras.get().is_some_and(watched)
     }
 
-    /// Such an ACK, of all below `ack`: what [`Sender::on_any_ack`] comes to.
+    /// Such an ACK, of all below `ack`: what [`Sender::on_any_ack`] comes to. `WATCHED`: the order of sending matters, and
+    /// it is of one segment.
     #[inline]
-    fn on_plain_ack(&mut self, packet: &Packet, ack: u64, ctx: &mut EndpointCtx<'_>) {
-        let (now, acked) = (ctx.now, ack - self.una());
+    fn on_plain_ack<const WATCHED: bool>(&mut self, packet: &Packet, ack: u64, ctx: &mut EndpointCtx<'_>) {
+        let (now, before) = (ctx.now, self.una());
+        let acked = ack - before;
         let first = self.board.pass(ack);
+        if WATCHED && let Some(sent) = first {
+            self.note_arrivals(packet, (ack, before), &[Arrived { begin: before, sent, then: None }], now);
+        }
         self.board.widen(ack + self.ends.send_window(packet), acked);
         self.note_stamp(packet, now);
         let rtt = self.advance(packet, ack, first, now);
         ctx.acknowledged(ack.min(self.end));
         self.on_probe_answer(packet, now);
+        if WATCHED {
+            self.find_overtaken(now);
+        }
         self.feedback(packet, ctx);
         let ack = Ack {
             now,
@@ -153,6 +177,12 @@ impl<C: NetworkAssisted> Sender<C> {
         self.control.on_delivery(&mut self.window, &ack);
         self.moved_on();
         self.grow(&ack);
+        if WATCHED && self.loss_shown() {
+            // Meanwhile nothing has been sent: what is outstanding was so before, and what was acknowledged.
+            let echo = self.ends.stamped(packet).then_some(packet.ts_ecr);
+            let flight = self.flight() + acked;
+            self.enter_recovery(&News { acked, delivered: acked, rtt, echo, ..News::nothing(now, flight) }, ctx);
+        }
     }
 
     /// Any ACK of all below `said`. SND.UNA was `before`.

@@ -138,8 +138,11 @@ impl Overtaken {
     /// How much later than what has arrived the next segment was sent that is on its way.
     fn later(&self, board: &Scoreboard) -> Time {
         let original = board.of(self.frontier).filter(|sent| !sent.again()).map(|sent| sent.at);
-        let next =
-            original.into_iter().chain(board.reports.repeats.front().map(|repeat| repeat.at)).min().unwrap_or_default();
+        let repeat = board.reports.get().and_then(|reports| reports.repeats.front()).map(|repeat| repeat.at);
+        let next = match (original, repeat) {
+            (Some(original), Some(repeat)) => original.min(repeat),
+            (original, repeat) => original.or(repeat).unwrap_or_default(),
+        };
         next.saturating_sub(self.newest.max(self.newest_repeat).0)
     }
 

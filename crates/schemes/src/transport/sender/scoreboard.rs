@@ -439,6 +439,12 @@ impl Scoreboard {
         self.get(self.place(at))
     }
 
+    /// Whether the first segment, and no other, is all that an ACK of all below `ack` covers.
+    #[inline]
+    pub fn is_first(&self, ack: u64) -> bool {
+        self.get(0).is_some_and(|first| first.end() == ack)
+    }
+
     /// Where of this `sending` is outstanding, if it was the last there: the byte, and the segment's place.
     pub fn latest(&self, sending: &Sending) -> Option<(u64, usize)> {
         let from = sending.from.max(self.una);

@@ -100,7 +100,8 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn pace_from(&mut self, now: Time) {
         if self.settings.tcp.pacing {
             let earliest = if self.pacing { now.saturating_sub(PACING_CREDIT) } else { now };
-            self.pace.at = self.pace.at.max(earliest);
+            let pace = &mut *self.pace;
+            pace.at = pace.at.max(earliest);
         }
     }
 
@@ -136,7 +137,7 @@ impl<C: NetworkAssisted> Sender<C> {
     fn next_segment(&mut self, pipe: u64) -> Option<Segment> {
         match self.phase {
             // With RACK, what was sent before a repeat that is acknowledged has an ACK to come: not yet a loss to repair.
-            Phase::Open if self.extras.overtaken().is_none() => self.new_segment(pipe),
+            Phase::Open if self.extras.overtaken().is_none() || self.board.is_quiet() => self.new_segment(pipe),
             Phase::Recovery if self.sack_on() => self.next_seg(pipe),
             Phase::Recovery => self.new_segment(pipe),
             Phase::Loss if self.tries_new_data() => self.new_segment(pipe),
@@ -249,9 +250,10 @@ impl<C: NetworkAssisted> Sender<C> {
             // The controller's header comes onto it below.
             let size = p.size + self.settings.header;
             self.spend_quantum(size, ctx.now);
-            let at = self.pace.at;
-            self.pace.last = (at, size);
-            self.pace.at = at.saturating_add(self.spacing(size));
+            let gap = self.spacing(size);
+            let pace = &mut *self.pace;
+            pace.last = (pace.at, size);
+            pace.at = pace.at.saturating_add(gap);
         }
         self.dispatch_bytes(&mut p, segment.from, ctx);
     }
