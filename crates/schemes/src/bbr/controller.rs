@@ -333,7 +333,7 @@ impl CongestionController for Bbr {
 
     /// What paces counts headers, the model does not.
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        Some(Rate(((8.0 * self.pacing_rate * self.wire()) as u64).max(1)))
+        Some(Rate(((8.0 * self.pacing_rate * self.wire()) as i64).max(1) as u64))
     }
 
     fn send_quantum(&self) -> u64 {

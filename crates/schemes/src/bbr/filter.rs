@@ -22,12 +22,15 @@ pub struct MaxFilter(Fifo<Timed>);
 
 impl MaxFilter {
     /// Takes a value at `time`, and forgets those that are not younger than `window`.
+    #[inline]
     pub fn update(&mut self, value: f64, time: u32, window: u32) {
-        while self.0.back().is_some_and(|last| last.value <= value) {
+        let mut last = self.0.back();
+        while last.is_some_and(|last| last.value <= value) {
             self.0.pop_back();
+            last = self.0.back();
         }
         // As long as a larger one of its time counts, it does not.
-        if self.0.back().is_none_or(|last| last.time < time) {
+        if last.is_none_or(|last| last.time < time) {
             self.0.push(Timed { value, time });
         }
         while self.0.front().is_some_and(|first| first.time + window <= time) {

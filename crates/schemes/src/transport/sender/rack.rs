@@ -213,14 +213,17 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let before = self.board.edge();
         let (mut edge, first) = (before, self.board.place(before));
-        let mut lost = None;
+        let (mut begin, mut lost) = (self.board.begin_of(first), None);
         for i in first.. {
             let Some(sent) = self.board.get(i) else { break };
-            let (due, overtaken) = (rack.deadline(sent.at, window), (sent.at, sent.end()) < rack.newest);
+            let begins = std::mem::replace(&mut begin, sent.end());
             if sent.is_sacked() {
                 // What is repeated, and stands between, is lost only if something behind it is.
-                edge = if self.board.begin_of(i) <= edge { sent.end() } else { edge };
-            } else if overtaken && due <= now && !sent.has(RETRANS) {
+                edge = if begins <= edge { sent.end() } else { edge };
+                continue;
+            }
+            let (due, overtaken) = (rack.deadline(sent.at, window), (sent.at, sent.end()) < rack.newest);
+            if overtaken && due <= now && !sent.has(RETRANS) {
                 (edge, lost) = (sent.end(), Some(i + 1));
             } else if !sent.again() {
                 // Those sent again are in an order of their own.
@@ -234,9 +237,16 @@ impl<C: NetworkAssisted> Sender<C> {
         self.board.reports.repair.rack = Some(rack);
     }
 
+    /// Whether something has arrived that was sent after the first repeat.
+    #[inline]
+    fn overtook_repeats(&self) -> bool {
+        let first = self.board.reports.get().and_then(|reports| reports.repeats.front());
+        first.zip(self.rack()).is_some_and(|(first, rack)| (first.at, first.to) < rack.newest)
+    }
+
     /// The same for repeats. Whether any is lost.
     pub(super) fn find_lost_again(&mut self, now: Time) -> bool {
-        if self.board.retrans() == 0 || self.settings.stores {
+        if self.board.retrans() == 0 || self.settings.stores || !self.overtook_repeats() {
             return false;
         }
         let Some(mut rack) = self.board.reports.repair.rack.take() else { return false };

@@ -102,6 +102,16 @@ impl Rates {
         }
     }
 
+    /// The same where that was sent before.
+    #[cold]
+    fn sent_again(&mut self, board: &Scoreboard, from: u64, end: u64, then: AtSending) {
+        for i in board.within(from, end) {
+            if let Some(old) = self.samples.get_mut(i).filter(|_| !board.at(i).is_sacked()) {
+                *old = then;
+            }
+        }
+    }
+
     /// An ACK has come: what was lost before is no news of it.
     fn begin(&self) -> News {
         News { newest: None, lost_before: self.lost }
@@ -175,11 +185,15 @@ impl Rates {
 
 impl<C: NetworkAssisted> Sender<C> {
     /// CheckIfApplicationLimited: called before anything changes that could have data sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_app_limited(&mut self) {
-        if !C::SAMPLES || self.nxt() <= self.end && !self.needs_data() {
-            return;
+        if C::SAMPLES && (self.nxt() > self.end || self.needs_data()) {
+            self.mark_app_limited();
         }
+    }
+
+    #[cold]
+    fn mark_app_limited(&mut self) {
         let (pipe, cwnd) = (self.pipe(), self.window.cwnd);
         let unrepaired = self.flight() - self.board.sacked() > pipe;
         if let Some(rates) = self.pace.rates()
@@ -191,7 +205,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// A segment has been sent and counted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_sent(&mut self, from: u64, end: u64, again: bool, now: Time) {
         if !C::SAMPLES || from >= end {
             return;
@@ -202,12 +216,8 @@ impl<C: NetworkAssisted> Sender<C> {
         if !again {
             rates.samples.push(then);
             debug_assert_eq!(rates.samples.len(), self.board.len());
-            return;
-        }
-        for i in self.board.within(from, end) {
-            if let Some(old) = rates.samples.get_mut(i).filter(|_| !self.board.at(i).is_sacked()) {
-                *old = then;
-            }
+        } else {
+            rates.sent_again(&self.board, from, end, then);
         }
     }
 

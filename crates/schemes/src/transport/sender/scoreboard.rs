@@ -585,8 +585,9 @@ impl Scoreboard {
     /// The same. What had not been SACKed of it has `arrived`.
     pub fn acknowledged(&mut self, ack: u64, mut samples: Samples<'_>, arrived: &mut Vec<Arrived>) -> Option<Sent> {
         debug_assert!(samples.as_ref().is_none_or(|samples| samples.len() == self.len()), "one for each");
-        let (first, mut whole, mut begin) = (self.get(0).filter(|s| s.end() <= ack), 0, self.first_byte());
+        let (mut first, mut whole, mut begin) = (None, 0, self.first_byte());
         while let Some(sent) = self.get(whole).filter(|s| s.end() <= ack) {
+            first = first.or(Some(sent));
             if let Some(reports) = self.reports.get_mut() {
                 reports.sums.count(sent, (sent.end() - begin.max(self.una)).wrapping_neg());
             }
@@ -596,7 +597,7 @@ impl Scoreboard {
             }
             (whole, begin) = (whole + 1, sent.end());
         }
-        let in_part = self.get(whole).filter(|_| begin < ack);
+        let in_part = if begin < ack { self.get(whole) } else { None };
         if let Some(reports) = self.reports.get_mut() {
             if let Some(sent) = in_part {
                 reports.sums.count(sent, (ack - begin.max(self.una)).wrapping_neg());

@@ -327,6 +327,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// How long a packet of `size` bytes occupies the pace.
+    #[inline]
     pub(super) fn spacing(&self, size: u32) -> Time {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
             return self.bounded(rate.time_for(Bytes(size.into())));
