@@ -165,29 +165,48 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
+        let (mut pkt, mut way) = (pkt, None);
         let packet = &pool[&pkt];
-        if self.forwarding.chain().is_some_and(|chain| chain.ignores_inbound(packet, self.id)) {
-            return self.forward_by_shortest(now, pkt, Heading::of(packet), pool, driver);
-        }
-        let id = pkt.id();
-        let route = self.ask_chain(now, from, pkt, pool);
-        self.trace_copies(driver);
-        Node::trace_notes(pool, driver);
-        match route {
-            Route::Port(port, pkt) => {
-                let size = pool[&pkt].size;
-                self.outbound(now, port, pkt, size, pool, driver);
-            }
-            Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
-            Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
-            Route::Kept if D::TRACES => driver.step(id, pool.peek(id), Step::Kept(None)),
-            Route::Kept => {}
-            Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
-            Route::Pass(pkt) => {
-                let heading = Heading::of(&pool[&pkt]);
-                self.forward_by_shortest(now, pkt, heading, pool, driver);
+        if !self.forwarding.chain().is_some_and(|chain| chain.ignores_inbound(packet, self.id)) {
+            let id = pkt.id();
+            let route = self.ask_chain(now, from, pkt, pool);
+            self.trace_copies(driver);
+            Node::trace_notes(pool, driver);
+            match route {
+                Route::Port(port, on) => (way, pkt) = (Some(port), on),
+                Route::Pass(on) => pkt = on,
+                Route::Local(pkt) => return self.deliver(now, pkt, pool, driver),
+                Route::Consumed(pkt) => return Node::consume(pkt, pool, driver),
+                Route::Kept if D::TRACES => return driver.step(id, pool.peek(id), Step::Kept(None)),
+                Route::Kept => return,
+                Route::Unroutable(pkt) => return self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             }
         }
+        // One way out for both: each is some 400 instructions of code.
+        let heading = Heading::of(&pool[&pkt]);
+        let port = match way {
+            Some(port) => port,
+            None if heading.dst == self.id && self.forwarding.shortest_mut().is_some() => {
+                return self.deliver(now, pkt, pool, driver);
+            }
+            None => match self.shortest(now, &pkt, heading, pool) {
+                Some(port) => port,
+                None => return self.discard(None, pkt, Drop::NoRoute, pool, driver),
+            },
+        };
+        self.outbound(now, port, pkt, heading.size, pool, driver);
+    }
+
+    /// The port of the shortest path of a packet that goes elsewhere.
+    #[inline(always)]
+    fn shortest(&mut self, now: Time, pkt: &Pkt, Heading { dst, key, .. }: Heading, pool: &Pool) -> Option<PortId> {
+        let paths = self.forwarding.shortest_mut()?;
+        if let Some(port) = paths.remembered(key, dst) {
+            return Some(port);
+        }
+        let (slots, links) = (&mut self.slots, &self.links);
+        let load = |port: u16| slots[usize::from(port)].load(now, links[usize::from(port)].rate);
+        paths.look_up(&pool[pkt], (now, self.id), load, &mut self.streams.forwarders)
     }
 
     /// What the first forwarder of the chain says that doesn't pass the packet on. An empty chain is never asked: it
@@ -217,26 +236,13 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let Some(paths) = self.forwarding.shortest_mut() else {
-            return self.discard(None, pkt, Drop::NoRoute, pool, driver);
-        };
-        let Heading { dst, key, size } = heading;
-        if dst == self.id {
+        if self.forwarding.shortest_mut().is_some() && heading.dst == self.id {
             return self.deliver(now, pkt, pool, driver);
         }
-        // Not in one function: an `Option` that two ways lead to costs 6 instructions.
-        let port = match paths.remembered(key, dst) {
-            Some(port) => port,
-            None => {
-                let (slots, links) = (&mut self.slots, &self.links);
-                let load = |port: u16| slots[usize::from(port)].load(now, links[usize::from(port)].rate);
-                match paths.look_up(&pool[&pkt], (now, self.id), load, &mut self.streams.forwarders) {
-                    Some(port) => port,
-                    None => return self.discard(None, pkt, Drop::NoRoute, pool, driver),
-                }
-            }
-        };
-        self.outbound(now, port, pkt, size, pool, driver);
+        match self.shortest(now, &pkt, heading, pool) {
+            Some(port) => self.outbound(now, port, pkt, heading.size, pool, driver),
+            None => self.discard(None, pkt, Drop::NoRoute, pool, driver),
+        }
     }
 
     /// Tells the driver which packets a forwarder has copied.

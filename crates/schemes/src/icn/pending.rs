@@ -459,6 +459,7 @@ impl Pending {
     }
 
     /// Called with Data that came over this path: the line that they tell of.
+    #[inline]
     pub fn tells(&mut self, by: &Answered, path: PathId, now: Time) -> Option<InOrderPath> {
         let (line, number) = by.place(path)?;
         self.lines.answered(line, number);

@@ -288,22 +288,42 @@ fn flagged(packet: &Packet, bit: u8) -> bool {
     body(packet).is_some_and(|b| b[0] & bit != 0)
 }
 
+/// What an ACK says in its flags, with the header searched for once.
+#[derive(Debug, Clone, Copy)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Those of a packet.
+    #[inline]
+    pub fn of(packet: &Packet) -> Flags {
+        Flags(body(packet).map_or(0, |b| b[0]))
+    }
+    /// As [`is_carried`] says.
+    #[inline]
+    pub fn carried(self) -> bool {
+        self.0 & CARRIED != 0
+    }
+    /// Whether an ACK acknowledges nothing: see [`InrppHeader::idle`].
+    #[inline]
+    pub fn idle(self) -> bool {
+        self.0 & IDLE != 0
+    }
+    /// Whether an ACK tells how a flow may begin: see [`InrppHeader::begin`].
+    #[inline]
+    pub fn begins(self) -> bool {
+        self.0 & BEGINS != 0
+    }
+    /// As [`notifies`] says.
+    #[inline]
+    pub fn says(self) -> bool {
+        self.0 & SAYS != 0
+    }
+}
+
 /// Whether a packet is an ACK of data under INRPP, seen without reading the whole header.
 #[inline]
 pub fn is_ack(packet: &Packet) -> bool {
     flagged(packet, ACK)
-}
-
-/// Whether an ACK acknowledges nothing: see [`InrppHeader::idle`].
-#[inline]
-pub fn is_idle(packet: &Packet) -> bool {
-    flagged(packet, IDLE)
-}
-
-/// Whether an ACK tells how a flow may begin: see [`InrppHeader::begin`].
-#[inline]
-pub fn begins(packet: &Packet) -> bool {
-    flagged(packet, BEGINS)
 }
 
 /// Whether a packet belongs to an INRPP flow: the protocol field of §V-A.

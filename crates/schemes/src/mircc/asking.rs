@@ -180,6 +180,7 @@ impl Asking {
     }
 
     /// The next Interest, if one is due. Ask again. `size` says how large the Data of a segment are.
+    #[inline]
     pub fn poll(
         &mut self,
         params: &MirccParams,

@@ -157,7 +157,8 @@ impl MirccPort {
 
     /// An Interest has come in: it books the link.
     #[inline(never)]
-    fn asked(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) {
+    fn asked(&mut self, pkt: &Pkt, hop: &HopCtx<'_>) {
+        let (now, link, back, packet) = (hop.now, hop.link, hop.reverse, &hop.pool[pkt]);
         let announced = match InterestHeader::along_path(packet) {
             Some((expected, _)) => Bytes(u64::from(expected).min(u64::from(link.mtu))),
             None => expected(packet.header::<InterestHeader>(), link.mtu),
@@ -168,9 +169,9 @@ impl MirccPort {
         state.on_opposite_interest(now, Bytes(u64::from(packet.size)), data);
     }
 
-    /// Data or a Nack have come in. §3.1: whoever receives the Data stamps it, for the Interests into
-    /// this link are his. Whether a rate has become less.
-    #[inline(never)]
+    /// §3.1: whoever receives the Data stamps it, for the Interests into this link are his. Whether a rate has become
+    /// less.
+    #[inline]
     fn stamp(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
         let (kind, key) = ((packet.kind, packet.size), key_of(packet));
         self.measure(1, packet);
@@ -194,23 +195,27 @@ impl MirccPort {
         lowered
     }
 
-    /// A packet has come in. A call costs 15 instructions for each.
+    /// A packet has come in. A call costs 15 instructions for each, and what it calls has all of its work.
     #[inline(always)]
     fn see(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) {
+        match hop.pool[pkt].kind {
+            Kind::Interest => self.asked(pkt, hop),
+            Kind::Data | Kind::Nack => self.came(pkt, hop),
+            Kind::Segment | Kind::Datagram | Kind::Control => {}
+        }
+    }
+
+    /// Data or a Nack have come in.
+    #[inline(never)]
+    fn came(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) {
         let (now, link, back) = (hop.now, hop.link, hop.reverse);
         let packet = &mut hop.pool[pkt];
-        match packet.kind {
-            Kind::Interest => self.asked(packet, now, link, back),
-            Kind::Data | Kind::Nack => {
-                if self.timed.is_some() {
-                    self.on_timed(packet, now, link.rate, back);
-                }
-                if self.stamp(packet, now, link, back) {
-                    let rate = self.link.as_ref().map_or(0.0, |link| link.stamps().primary);
-                    hop.note("stamped", rate, Some(pkt));
-                }
-            }
-            Kind::Segment | Kind::Datagram | Kind::Control => {}
+        if self.timed.is_some() {
+            self.on_timed(packet, now, link.rate, back);
+        }
+        if self.stamp(packet, now, link, back) {
+            let rate = self.link.as_ref().map_or(0.0, |link| link.stamps().primary);
+            hop.note("stamped", rate, Some(pkt));
         }
     }
 

@@ -316,8 +316,9 @@ impl LinkRates {
         // (6)–(10)
         let r_p = self.primary.rate();
         let n = eq::full_rate_flows(c, y[0], r_p);
-        self.primary.update(link, load(y[0]), n, p.beta, self.weight(span));
-        self.update_secondary(span, Seen { y, c, q, d }, r_p);
+        let weight = self.weight(span);
+        self.primary.update(link, load(y[0]), n, p.beta, weight);
+        self.update_secondary((span, weight), Seen { y, c, q, d }, r_p);
     }
 
     /// α of footnote 3.
@@ -328,11 +329,11 @@ impl LinkRates {
         }
     }
 
-    /// (11)–(16); `r_p` is R_p(t−T).
-    fn update_secondary(&mut self, span: Span, seen: Seen, r_p: f64) {
+    /// (11)–(16) with this α; `r_p` is R_p(t−T).
+    fn update_secondary(&mut self, (span, weight): (Span, f64), seen: Seen, r_p: f64) {
         let p = self.params;
         if p.secondary_packets > 0.0 {
-            return self.steady_secondary(span, seen, r_p);
+            return self.steady_secondary((span, weight), seen, r_p);
         }
         let Seen { y, c, q, d } = seen;
         let link = Target { eta: p.eta, capacity: c };
@@ -349,11 +350,11 @@ impl LinkRates {
         let n = eq::full_rate_flows_secondary(c_s, y[1], r);
         // What the primary class leaves to drain the queue is for that, and not for this class.
         let load = Load { y: y[1], q, d };
-        self.secondary.update(Target { capacity: c_s, ..link }, load, n, p.beta, self.weight(span));
+        self.secondary.update(Target { capacity: c_s, ..link }, load, n, p.beta, weight);
     }
 
     /// The same, ours, for a class that has one Interest in an interval, or none.
-    fn steady_secondary(&mut self, span: Span, seen: Seen, r_p: f64) {
+    fn steady_secondary(&mut self, (span, weight): (Span, f64), seen: Seen, r_p: f64) {
         let p = self.params;
         let Seen { y, c, q, d } = seen;
         let link = Target { eta: p.eta, capacity: c };
@@ -376,7 +377,7 @@ impl LinkRates {
             Reading::Printed => r_p,
             Reading::Corrected => rate,
         };
-        self.secondary.set(eq::even_step(rate, spare / room * (r / at_least(rate, 1e-9)), self.weight(span)));
+        self.secondary.set(eq::even_step(rate, spare / room * (r / at_least(rate, 1e-9)), weight));
     }
 
     /// Holds both rates between their floors and what the cap allows.

@@ -8,7 +8,7 @@ use midpath_core::units::Time;
 use super::InrppPort;
 use crate::inrpp::algorithm1;
 use crate::inrpp::cache::{Cache, Key};
-use crate::inrpp::header::{InrppHeader, Nonce, Slow, begins, is_carried, is_idle, notifies};
+use crate::inrpp::header::{self, InrppHeader, Nonce, Slow};
 use crate::inrpp::nonces::Store;
 use crate::inrpp::note::{self, Form};
 use crate::inrpp::params::Notify;
@@ -19,18 +19,22 @@ impl InrppPort {
     pub(super) fn on_ack(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>, vouched: bool) {
         // Lines 2–13.
         self.update_state(ctx.now);
-        self.mark_stored(pkt, ctx);
-        if is_idle(&ctx.pool[pkt]) {
+        let packet = &ctx.pool[pkt];
+        let says = header::Flags::of(packet);
+        if says.carried() {
+            self.mark_stored(pkt, ctx);
+        }
+        if says.idle() {
             return;
         }
         let packet = &ctx.pool[pkt];
         // The lane of the data that this ACK is about.
-        let (key, first) = ((packet.flow, packet.dst), packet.flags.has(Flags::SYN) || begins(packet));
+        let (key, first) = ((packet.flow, packet.dst), packet.flags.has(Flags::SYN) || says.begins());
         self.watch.ack_came(key);
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B),
         // unless flows are steered.
         let notification = self.notification_on_acks(ctx.now).filter(|_| self.config.additions.steer || !first);
-        let notified = notification.is_some() || notifies(packet);
+        let notified = notification.is_some() || says.says();
         if !notified {
             self.slowed = None;
         }
@@ -117,13 +121,11 @@ impl InrppPort {
         if speaks { self.machine.notification(now) } else { None }
     }
 
-    /// Tells the border behind this router whether this interface stores: the last one that does is
+    /// A carried ACK tells the border behind this router whether this interface stores: the last one that does is
     /// the ingress's.
     fn mark_stored(&self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         let packet = &mut ctx.pool[pkt];
-        if is_carried(packet)
-            && let Some(option) = packet.header::<InrppHeader>()
-        {
+        if let Some(option) = packet.header::<InrppHeader>() {
             packet.set_header(&InrppHeader { stored: self.machine.state() != State::Push, ..option });
         }
     }

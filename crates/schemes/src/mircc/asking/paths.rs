@@ -142,6 +142,7 @@ impl Paths {
     }
 
     /// Called with what Data have brought over a path, which may be new.
+    #[inline]
     pub fn data(&mut self, id: PathId, trail: Trail, stamps: Stamps, now: Time) {
         if let Trail::Value(_) = trail {
             // §4.3.2: a value that returns another path than it did leads to the former one no

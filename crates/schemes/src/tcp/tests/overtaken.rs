@@ -12,7 +12,7 @@ use crate::transport::sender::Phase;
 
 /// A sender at a fixed rate into a network that stores.
 #[derive(Debug, Clone, Copy)]
-struct Steady(Rate);
+pub struct Steady(pub Rate);
 
 impl AssistedConfig for Steady {
     type Controller = Steady;

@@ -5,6 +5,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
 use super::harness::{Fate, Lab, MSS, Sent, Setup, cases, ecn_mode};
+use super::overtaken::Steady;
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::dctcp::DctcpParams;
 use crate::tcp::newreno::NewRenoConfig;
@@ -142,14 +143,16 @@ proptest! {
 
     #[test]
     fn a_plain_ack_does_what_any_ack_does(
-        setup in setup(), tcp in params(), pattern in prop::collection::vec(fate(), 0..60), which in 0..3,
+        setup in setup(), tcp in params(), pattern in prop::collection::vec(fate(), 0..60), which in 0..4,
+        mbps in 1u64..50,
     ) {
         let cubic = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
         let dctcp = DctcpParams { tcp, ..DctcpParams::default() }.split().expect("valid");
         let [plain, any] = match which {
             0 => with_and_without_a_plain_way(setup, tcp, &NewRenoConfig, &pattern),
             1 => with_and_without_a_plain_way(setup, cubic.0, &cubic.1, &pattern),
-            _ => with_and_without_a_plain_way(setup, dctcp.0, &dctcp.1, &pattern),
+            2 => with_and_without_a_plain_way(setup, dctcp.0, &dctcp.1, &pattern),
+            _ => with_and_without_a_plain_way(setup, tcp, &Steady(Rate::from_mbps(mbps)), &pattern),
         };
         prop_assert!(plain == any, "{}\n{}", plain, any);
     }

@@ -177,12 +177,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.control.on_delivery(&mut self.window, &ack);
         self.moved_on();
         self.grow(&ack);
-        if WATCHED && self.loss_shown() {
-            // Meanwhile nothing has been sent: what is outstanding was so before, and what was acknowledged.
-            let echo = self.ends.stamped(packet).then_some(packet.ts_ecr);
-            let flight = self.flight() + acked;
-            self.enter_recovery(&News { acked, delivered: acked, rtt, echo, ..News::nothing(now, flight) }, ctx);
-        }
+        debug_assert!(!WATCHED || !self.loss_shown(), "where the order of sending matters, loss is no phase");
     }
 
     /// Any ACK of all below `said`. SND.UNA was `before`.

@@ -14,7 +14,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::Sender;
-use super::scoreboard::{Arrived, Scoreboard, Sending};
+use super::scoreboard::{Arrived, Scoreboard, Sending, Sent};
 use crate::transport::cc::NetworkAssisted;
 use crate::transport::params::TcpParams;
 use crate::transport::rtt::RttEstimator;
@@ -94,11 +94,18 @@ impl Overtaken {
         self.suspects.front().map_or(Time::MAX, |s| s.1.saturating_add(self.window(base))).min(self.probe_at)
     }
 
+    /// The first segment that has neither arrived nor been overtaken.
+    #[inline]
+    fn next(&self, board: &Scoreboard) -> Option<Sent> {
+        // Mostly it is the first that is outstanding.
+        if self.frontier <= board.una() { board.get(0) } else { board.of(self.frontier) }
+    }
+
     /// Finds what has been overtaken.
     #[inline]
     fn find_overtaken(&mut self, board: &mut Scoreboard, now: Time) {
         self.frontier = self.frontier.max(board.una());
-        while let Some(sent) = board.of(self.frontier) {
+        while let Some(sent) = self.next(board) {
             if !sent.again() && (sent.at, self.frontier) >= self.newest {
                 break;
             }
@@ -137,7 +144,7 @@ impl Overtaken {
 
     /// How much later than what has arrived the next segment was sent that is on its way.
     fn later(&self, board: &Scoreboard) -> Time {
-        let original = board.of(self.frontier).filter(|sent| !sent.again()).map(|sent| sent.at);
+        let original = self.next(board).filter(|sent| !sent.again()).map(|sent| sent.at);
         let repeat = board.reports.get().and_then(|reports| reports.repeats.front()).map(|repeat| repeat.at);
         let next = match (original, repeat) {
             (Some(original), Some(repeat)) => original.min(repeat),
@@ -178,6 +185,7 @@ impl Overtaken {
 impl<C: NetworkAssisted> Sender<C> {
     /// Called when an ACK of all below `ack` has come, before SND.UNA moves: what it reports for the first time has
     /// arrived.
+    #[inline]
     pub(super) fn note_arrivals(&mut self, packet: &Packet, (ack, before): (u64, u64), arrived: &[Arrived], now: Time) {
         let Some(overtaken) = self.extras.overtaken_mut() else { return };
         let base = self.tally.rtt_min;
