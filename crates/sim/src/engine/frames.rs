@@ -230,6 +230,8 @@ impl Frames {
                 continue;
             }
             let outcome = if cut {
+                // Where order is kept, what has come behind it waits until it would have come, as behind a lost one.
+                self.last = self.last.max(end + delay);
                 Outcome::Cut(held.number)
             } else {
                 let at = changes.as_mut().map_or(end + delay, |changes| changes.arrival(end, delay));
