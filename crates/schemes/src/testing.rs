@@ -68,8 +68,10 @@ impl<S: Endpoint + 'static, R: Endpoint + 'static> Flows for Ends<S, R> {
     fn open(&self, _flow: FlowId) -> Option<Box<dyn Endpoint>> {
         Some(Box::new(Watched(self.0.clone())))
     }
-    fn accept(&self, _node: NodeId, first: &Packet) -> Accept {
-        accept_as(first, &self.1)
+    fn accept(&self, node: NodeId, first: &Packet) -> Accept {
+        // Nobody listens at the sender's.
+        let listens = node == HOSTS[1];
+        if listens { accept_as(first, &self.1) } else { reset(first).map_or(Accept::Ignore, Accept::Refuse) }
     }
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         reset(packet)
